@@ -1,0 +1,67 @@
+"""`lope`: the command line. Verbs are imported when they are asked for, so that `lope --help` costs no torch."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from lope.cli.output import fail
+from lope.core.errors import LopeError
+from lope.version import __version__
+
+VERBS: dict[str, str] = {}
+
+
+class LazyVerbs(TyperGroup):
+    """A command group that imports a verb's module when the verb is asked for."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:
+        """The verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+        """Import the verb and turn its Typer app into a command."""
+        if cmd_name not in VERBS:
+            return None
+        module, _, attribute = VERBS[cmd_name].partition(":")
+        command = typer.main.get_command(getattr(importlib.import_module(module), attribute))
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyVerbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Makes a language model answer faster on the hardware you already have, without changing its answers.",
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def lope(version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True)) -> None:
+    """Makes a language model answer faster on the hardware you already have, without changing its answers."""
+
+
+def main(arguments: Sequence[str] | None = None) -> Any:
+    """Run the command line; a LopeError becomes one clear line and its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return app(args=arguments)
+    except LopeError as error:
+        fail(str(error), exit_code=error.exit_code, as_json="--json" in arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        fail("interrupted", exit_code=130, as_json="--json" in arguments)

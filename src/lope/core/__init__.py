@@ -1,0 +1,1 @@
+"""What flows and what everyone shares: types, protocols, registry, sampling, randomness, errors."""

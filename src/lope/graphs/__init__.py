@@ -1,0 +1,1 @@
+"""Computation graphs: cost models, generators, importers, orders, schedulers, learned priorities."""

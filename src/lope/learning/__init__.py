@@ -1,0 +1,1 @@
+"""Learners that know no language: bandits, TSDE, PSRL-LQ, and the environments they are measured on."""
