@@ -1,0 +1,63 @@
+"""Rows over the vocabulary of which only some columns are held: logits, or probabilities."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """r rows over a vocabulary of `size` tokens, of which C columns are held.
+
+    values: [r, C]; float32 in the engine, float64 where a caller computes so.
+    ids:    int64 [C] shared by all rows, or [r, C]; None: column = token. Unique within a row.
+    rest:   the value of every column that is not held: 0.0 for probabilities, -inf for logits.
+    total:  [r], the log-sum-exp of the whole row, where logits were left out.
+    """
+
+    values: Tensor
+    ids: Tensor | None
+    size: int
+    rest: float
+    total: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def select(self, rows: Sequence[int]) -> "Rows":
+        """The rows of these numbers, in this order."""
+        if len(rows) == 1:
+            keep: slice | Tensor = slice(rows[0], rows[0] + 1)
+        else:
+            keep = torch.as_tensor(rows, dtype=torch.int64, device=self.values.device)
+        ids = self.ids if self.ids is None or self.ids.dim() == 1 else self.ids[keep]
+        return Rows(self.values[keep], ids, self.size, self.rest, None if self.total is None else self.total[keep])
+
+    def tokens(self, row: int, columns: Tensor) -> Tensor:
+        """The token ids of some columns of one row."""
+        if self.ids is None:
+            return columns
+        return (self.ids if self.ids.dim() == 1 else self.ids[row])[columns]
+
+    def held(self, row: int) -> Tensor:
+        """The token ids that one row holds, in column order: int64 [C]."""
+        if self.ids is None:
+            return torch.arange(self.size, device=self.values.device)
+        return self.ids if self.ids.dim() == 1 else self.ids[row]
+
+    def dense(self, row: int) -> Tensor:
+        """One row over the whole vocabulary: [size]."""
+        if self.ids is None:
+            return self.values[row]
+        full = self.values.new_full((self.size,), self.rest)
+        full[self.held(row)] = self.values[row]
+        return full
+
+    def probabilities(self) -> "Rows":
+        """The rows as probabilities: themselves if they are, else the softmax (of whole rows if `total` is known)."""
+        if self.rest == 0.0:
+            return self
+        total = torch.logsumexp(self.values, dim=-1) if self.total is None else self.total
+        return Rows((self.values - total[:, None]).exp(), self.ids, self.size, 0.0)

@@ -1,0 +1,38 @@
+"""What runs a model: the door through which the rest of lope reaches the lean decoder, or Hugging Face's."""
+
+from typing import Any, Protocol
+
+from lope.core.protocols import DraftModel, Target
+
+
+class Backend(Protocol):
+    """A loaded model that can serve as target and as drafter. Both share its weights."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Columns of the logits."""
+
+    @property
+    def context(self) -> int:
+        """How many items a session can hold."""
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers one pass reads."""
+
+    @property
+    def dtype(self) -> str:
+        """`float32`, `bfloat16` or `float16`."""
+
+    @property
+    def device(self) -> str:
+        """Where it runs, as torch writes it."""
+
+    def target(self, exact: bool) -> Target[Any]:
+        """The model as target. `exact`: a token's logits depend on its path alone, bit for bit, whatever the pass holds."""
+
+    def draft_model(self) -> DraftModel[Any, Any]:
+        """The model as an autoregressive drafter with a cache of its own."""
+
+    def truncated(self, layers: int) -> "Backend":
+        """Its first `layers` layers with the same embedding, final norm and head, sharing the weights."""
