@@ -2,6 +2,22 @@
 
 from lope.core.registry import Room
 
-orders = Room("order", {})
+orders = Room(
+    "order",
+    {
+        "as_given": "lope.graphs.orders.as_given:AsGivenOrder",
+        "bfs": "lope.graphs.orders.breadth_first:BreadthFirstOrder",
+        "dfs": "lope.graphs.orders.depth_first:DepthFirstOrder",
+        "xla_list": "lope.graphs.orders.xla_list:XlaListOrder",
+        "lpmf": "lope.graphs.orders.lpmf:LpmfOrder",
+        "greedy": "lope.graphs.orders.greedy_memory:GreedyMemoryOrder",
+        "beam": "lope.graphs.orders.beam:BeamOrder",
+        "exact": "lope.graphs.orders.exact:ExactOrder",
+        "cp_sat": "lope.graphs.orders.cp_sat:CpSatOrder",
+        "best": "lope.graphs.orders.best_of:BestOfOrder",
+    },
+)
+
+importers = Room("importer", {"json": "lope.graphs.graph_json:JsonImporter"})
+
 generators = Room("generator", {})
-importers = Room("importer", {})
