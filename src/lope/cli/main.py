@@ -13,7 +13,9 @@ from lope.cli.output import fail
 from lope.core.errors import LopeError
 from lope.version import __version__
 
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "plan": "lope.cli.plan:app",
+}
 
 
 class LazyVerbs(TyperGroup):
