@@ -1,0 +1,1 @@
+"""Learned priorities: Topoformer, one-shot sampling and masked sequential decoding, REINFORCE, shipped weights."""

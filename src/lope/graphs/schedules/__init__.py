@@ -1,0 +1,1 @@
+"""Schedules: list scheduling on machines, the priorities that drive it, bounds, CP-SAT and a picture."""
