@@ -14,6 +14,7 @@ from lope.core.errors import LopeError
 from lope.version import __version__
 
 VERBS: dict[str, str] = {
+    "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
 }
 

@@ -1,0 +1,148 @@
+"""`lope learn`: the learning algorithms on their own benchmarks, all methods together, over many seeds."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from lope.cli.output import complaints, console, print_json
+from lope.core.errors import UsageError
+from lope.learning.mdp.experiment import MdpExperiment
+from lope.learning.mdp.mdp_file import MdpFile
+from lope.learning.mdp.random_mdp import RandomMDP
+from lope.learning.mdp.riverswim import RiverSwim
+from lope.learning.result_file import curves, document
+from lope.learning.study import Study
+from lope.learning.trials import CHECKPOINTS, Trials
+
+COLUMNS = 5  # checkpoints shown in the table
+
+app = typer.Typer(no_args_is_help=True, help="Run the learning algorithms on their own benchmarks and show regret.")
+
+Seeds = Annotated[int, typer.Option(help="Independent runs of each method.")]
+Steps = Annotated[int, typer.Option(help="Steps of each run.")]
+Methods = Annotated[list[str] | None, typer.Option("--method", help="NAME or NAME:setting=value; repeatable.")]
+FirstSeed = Annotated[int, typer.Option(help="Seeds are this one and those that follow.")]
+Processes = Annotated[int | None, typer.Option(help="Parallel processes; by default one per core.")]
+Points = Annotated[int, typer.Option(help="Checkpoints along a run.")]
+Out = Annotated[Path | None, typer.Option(help="Write this JSON file, and a plot beside it (.png).")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Realised = Annotated[bool, typer.Option(help="Plain sum of costs minus J*, with the luck of the transitions in it.")]
+Noise = Annotated[float, typer.Option(help="Above 0: costs are seen with this Gaussian noise and must be learned.")]
+
+
+@app.command()
+def riverswim(
+    states: Annotated[int, typer.Option(help="Length of the river.")] = 6,
+    variant: Annotated[str, typer.Option(help="tsde (the authors' form) or ucrl.")] = "tsde",
+    cost_noise: Noise = 0.0,
+    realised: Realised = False,
+    method: Methods = None,
+    seeds: Seeds = 40,
+    steps: Steps = 50_000,
+    first_seed: FirstSeed = 0,
+    processes: Processes = None,
+    points: Points = CHECKPOINTS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """RiverSwim: a chain in which only persistence pays."""
+    experiment = MdpExperiment(RiverSwim(states, variant, cost_noise), realised)
+    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
+    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    _report(study, f"RiverSwim ({variant} form, {states} states)", out, as_json)
+
+
+@app.command("random-mdp")
+def random_mdp(
+    states: Annotated[int, typer.Option(help="Number of states.")] = 6,
+    actions: Annotated[int, typer.Option(help="Number of actions.")] = 2,
+    concentration: Annotated[float, typer.Option(help="Dirichlet concentration of the true rows.")] = 0.1,
+    cost_noise: Noise = 0.0,
+    realised: Realised = False,
+    method: Methods = None,
+    seeds: Seeds = 40,
+    steps: Steps = 50_000,
+    first_seed: FirstSeed = 0,
+    processes: Processes = None,
+    points: Points = CHECKPOINTS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Random processes, a new one for every seed."""
+    experiment = MdpExperiment(RandomMDP(states, actions, concentration, cost_noise), realised)
+    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
+    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    _report(study, f"random MDPs ({states} states, {actions} actions)", out, as_json)
+
+
+@app.command()
+def mdp(
+    file: Annotated[str, typer.Argument(help='JSON: {"transitions": [S][A][S], "costs" or "rewards": [S][A]}.')],
+    cost_noise: Noise = 0.0,
+    realised: Realised = False,
+    method: Methods = None,
+    seeds: Seeds = 40,
+    steps: Steps = 50_000,
+    first_seed: FirstSeed = 0,
+    processes: Processes = None,
+    points: Points = CHECKPOINTS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """A process of your own, from a file."""
+    experiment = MdpExperiment(MdpFile(file, cost_noise), realised)
+    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
+    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    _report(study, file, out, as_json)
+
+
+def _processes(asked: int | None) -> int:
+    return (os.cpu_count() or 1) if asked is None else asked
+
+
+def _report(study: Study, title: str, out: Path | None, as_json: bool) -> None:
+    """Run the study under a progress bar, write the files asked for, print the result."""
+    if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
+        raise UsageError(f"--out takes the path of a .json file in a folder that exists, not {out}")
+    began = time.perf_counter()
+    with Progress(console=complaints, transient=True, disable=as_json) as bar:
+        task = bar.add_task(title, total=study.seeds * len(study.methods))
+        trials = study.run(lambda seeds: bar.advance(task, seeds))
+    if out is not None:
+        _write(study, trials, title, out, time.perf_counter() - began)
+    if as_json:
+        print_json(curves(study, trials))
+    else:
+        console.print(_table(study, trials, title))
+
+
+def _write(study: Study, trials: dict[str, Trials], title: str, out: Path, seconds: float) -> None:
+    from lope.learning.plot import plot_regret
+
+    command = shlex.join(["lope", *sys.argv[1:]])
+    out.write_text(json.dumps(document(study, trials, seconds, command)) + "\n", encoding="utf-8")
+    plot_regret(curves(study, trials), title, out.with_suffix(".png"))
+
+
+def _table(study: Study, trials: dict[str, Trials], title: str) -> Table:
+    """Mean regret ± standard error at a few checkpoints, a line per method."""
+    at = study.at
+    shown = sorted({round((index + 1) * len(at) / COLUMNS) - 1 for index in range(COLUMNS)} - {-1})
+    first = next(iter(trials.values()))
+    table = Table(title=f"{title}: J* = {first.optimum.mean():.6f}, {study.seeds} seeds, mean regret ± standard error")
+    table.add_column("method")
+    for index in shown:
+        table.add_column(f"{at[index]:,}", justify="right")
+    table.add_column("episodes", justify="right")
+    for method, trial in trials.items():
+        cells = [f"{trial.mean[index]:.1f} ± {trial.stderr[index]:.1f}" for index in shown]
+        table.add_row(method, *cells, f"{trial.episodes.mean():.0f}")
+    return table
