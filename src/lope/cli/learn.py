@@ -22,7 +22,7 @@ from lope.learning.result_file import curves, document
 from lope.learning.study import Study
 from lope.learning.trials import CHECKPOINTS, Trials
 
-COLUMNS = 5  # checkpoints shown in the table
+COLUMNS = 4  # checkpoints shown in the table
 
 app = typer.Typer(no_args_is_help=True, help="Run the learning algorithms on their own benchmarks and show regret.")
 
@@ -137,12 +137,12 @@ def _table(study: Study, trials: dict[str, Trials], title: str) -> Table:
     at = study.at
     shown = sorted({round((index + 1) * len(at) / COLUMNS) - 1 for index in range(COLUMNS)} - {-1})
     first = next(iter(trials.values()))
-    table = Table(title=f"{title}: J* = {first.optimum.mean():.6f}, {study.seeds} seeds, mean regret ± standard error")
+    table = Table(title=f"{title}, {study.seeds} seeds, J* = {first.optimum.mean():.6f}")
     table.add_column("method")
     for index in shown:
-        table.add_column(f"{at[index]:,}", justify="right")
+        table.add_column(f"{at[index]:,}", justify="right", no_wrap=True)
     table.add_column("episodes", justify="right")
     for method, trial in trials.items():
-        cells = [f"{trial.mean[index]:.1f} ± {trial.stderr[index]:.1f}" for index in shown]
+        cells = [f"{trial.mean[index]:.4g} ± {trial.stderr[index]:.2g}" for index in shown]
         table.add_row(method, *cells, f"{trial.episodes.mean():.0f}")
     return table

@@ -12,5 +12,6 @@ def sample_dirichlet(concentration: NDArray[np.float64], stream: np.random.Gener
     log_gamma = np.log(stream.standard_gamma(concentration + 1))
     log_gamma -= stream.standard_exponential(concentration.shape) / concentration
     log_gamma -= log_gamma.max(axis=-1, keepdims=True)
-    weights = np.exp(log_gamma)
-    return weights / weights.sum(axis=-1, keepdims=True)
+    weights: NDArray[np.float64] = np.exp(log_gamma)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights

@@ -43,12 +43,12 @@ class MDP:
     @property
     def num_states(self) -> int:
         """S."""
-        return self.transitions.shape[0]
+        return len(self.transitions)
 
     @property
     def num_actions(self) -> int:
         """A."""
-        return self.transitions.shape[1]
+        return len(self.transitions[0])
 
 
 def stack(mdps: Sequence[MDP]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ STREAM = 71  # keeps the draw of the process apart from the streams of its runs,
 
 @dataclass(frozen=True)
 class RandomMDP:
-    """Rows ~ Dirichlet(concentration), costs ~ U(0, 1); one process per seed, so that mean regret is Bayesian regret."""
+    """Rows ~ Dirichlet(concentration), costs ~ U(0, 1); one process per seed: mean regret is Bayesian regret."""
 
     states: int = 6
     actions: int = 2

@@ -19,8 +19,8 @@ class Tsde:
     growth: an episode is at most one step longer than the one before (t <= t_k + T_{k-1}).
     doubling: no state-action count may exceed twice its value at the start (N_t(s, a) <= 2 N_{t_k}(s, a)).
     prior: every row's Dirichlet concentration (0.1 in the code of the authors, mgagrani/TSDE).
-    cost_mean, cost_plays: where costs are unknown, their prior N(cost_mean, cost_noise^2 / cost_plays): one play's worth
-    of the middle of [0, 1].
+    cost_mean, cost_plays: where costs are unknown, their prior N(cost_mean, cost_noise^2 / cost_plays): by default
+    one play's worth of the middle of [0, 1].
     """
 
     prior: float = 0.1
@@ -44,7 +44,7 @@ class Tsde:
         return Plan(
             policy,
             most_visits=2 * visits if self.doubling else np.full_like(visits, np.inf),
-            longest=experience.previous + 1.0 if self.growth else np.full(len(streams), np.inf),
+            longest=(experience.previous + 1 if self.growth else np.full(len(streams), np.inf)).astype(np.float64),
         )
 
     def _costs(self, experience: Experience, streams: Streams) -> NDArray[np.float64]:
@@ -54,4 +54,5 @@ class Tsde:
         plays = self.cost_plays + experience.visits
         mean = (self.cost_plays * self.cost_mean + experience.cost_sums) / plays
         noise = np.stack([stream.standard_normal(mean.shape[1:]) for stream in streams])
-        return mean + noise * experience.cost_noise / np.sqrt(plays)
+        sampled: NDArray[np.float64] = mean + noise * experience.cost_noise / np.sqrt(plays)
+        return sampled
