@@ -61,3 +61,36 @@ class Rows:
             return self
         total = torch.logsumexp(self.values, dim=-1) if self.total is None else self.total
         return Rows((self.values - total[:, None]).exp(), self.ids, self.size, 0.0)
+
+
+def stack(parts: Sequence[Rows]) -> Rows:
+    """All rows one under another. Where the held columns differ, short rows are filled up with columns of `rest`."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    assert all(part.size == first.size and part.rest == first.rest for part in parts), "rows of different vocabularies"
+    totals = [part.total for part in parts if part.total is not None]
+    total = torch.cat(totals) if len(totals) == len(parts) else None
+    if all(part.ids is None for part in parts):
+        return Rows(torch.cat([part.values for part in parts]), None, first.size, first.rest, total)
+    width = max(part.values.shape[1] for part in parts)
+    filled = [_filled(part, width) for part in parts]
+    return Rows(
+        torch.cat([values for values, _ in filled]),
+        torch.cat([ids for _, ids in filled]),
+        first.size,
+        first.rest,
+        total,
+    )
+
+
+def _filled(rows: Rows, width: int) -> tuple[Tensor, Tensor]:
+    """Values and ids [r, width]: the columns added are the lowest tokens that a row does not hold."""
+    count, held = rows.values.shape
+    ids = torch.stack([rows.held(row) for row in range(count)])
+    if held == width:
+        return rows.values, ids
+    lowest = torch.arange(width, device=ids.device)
+    free = torch.stack([lowest[~torch.isin(lowest, row)][: width - held] for row in ids])
+    values = torch.cat([rows.values, rows.values.new_full(free.shape, rows.rest)], dim=1)
+    return values, torch.cat([ids, free], dim=1)
