@@ -26,16 +26,16 @@ def schedule_features(graph: Graph, machines: Machines, reach: Bools, num_types:
     kinds, capacity = graph.machine_types, machines.array[graph.machine_types]
     share = graph.resources / capacity
     work: Floats = graph.durations * share
-    load: Floats = np.bincount(kinds, weights=work, minlength=len(machines.capacities))[kinds]
+    load = np.bincount(kinds, weights=work, minlength=len(machines.capacities)).astype(np.float64)[kinds]
     tail, head = tails(graph), heads(graph)
     below: Floats = reach @ work
     above: Floats = work @ reach
     columns = [share, graph.resources / max(1, graph.resources.max())]
     columns += [
-        _unit(column) for column in (graph.durations, work, tail, head, below, above, operations_left(graph), load)
+        unit(column) for column in (graph.durations, work, tail, head, below, above, operations_left(graph), load)
     ]
-    columns += [np.sqrt(_unit(column)) for column in (graph.durations, work, tail, below)]
-    columns += [_unit(head + tail)]
+    columns += [np.sqrt(unit(column)) for column in (graph.durations, work, tail, below)]
+    columns += [unit(head + tail)]
     one_hot = np.zeros((graph.num_nodes, num_types))
     if num_types:
         one_hot[np.arange(graph.num_nodes), kinds] = 1.0
@@ -49,7 +49,7 @@ def standardised(values: Floats) -> NDArray[np.float32]:
     return scaled
 
 
-def _unit(values: Floats) -> Floats:
+def unit(values: Floats) -> Floats:
     """Over the maximum; 0 where that is 0."""
     shares: Floats = values / (values.max() or 1.0)
     return shares

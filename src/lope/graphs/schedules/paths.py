@@ -14,12 +14,12 @@ def tails(graph: Graph, costs: Floats | None = None) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def heads(graph: Graph) -> Floats:
-    """[n] length of the longest path that ends where each node begins, the node itself excluded."""
-    durations = graph.durations.tolist()
+def heads(graph: Graph, costs: Floats | None = None) -> Floats:
+    """[n] cost of the most expensive path that ends where each node begins, the node excluded (default: durations)."""
+    values = (graph.durations if costs is None else costs).tolist()
     found = [0.0] * graph.num_nodes
     for node in graph.topological_order.tolist():
-        found[node] = max((found[other] + durations[other] for other in graph.predecessor_lists[node]), default=0.0)
+        found[node] = max((found[other] + values[other] for other in graph.predecessor_lists[node]), default=0.0)
     return np.array(found, dtype=np.float64)
 
 

@@ -34,7 +34,7 @@ static int64_t pop(Event *heap, int64_t *size) {
     return node;
 }
 
-int lope_makespans(int64_t orders_count, int64_t n, int64_t kinds, const int32_t *orders, const double *durations,
+int lope_makespans(int64_t orders_count, int64_t n, int64_t kinds, const int64_t *orders, const double *durations,
                    const int64_t *needs, const int64_t *kind_of, const int64_t *capacities, const int64_t *starts,
                    const int64_t *successors, const int64_t *in_degrees, double *makespans) {
     const int64_t words = (n + 63) / 64;
@@ -47,7 +47,7 @@ int lope_makespans(int64_t orders_count, int64_t n, int64_t kinds, const int32_t
     for (int64_t v = 0; !failed && v < n; v++)
         if (needs[v] < least[kind_of[v]]) least[kind_of[v]] = needs[v];
     for (int64_t k = 0; !failed && k < orders_count; k++) {
-        const int32_t *order = orders + k * n;
+        const int64_t *order = orders + k * n;
         int64_t size = 0;
         double now = 0;
         memset(ready, 0, sizeof(uint64_t) * words * kinds);
