@@ -1,19 +1,12 @@
 """The two kinds of chance that a round runs on: keyed to the round, or shared with the target by position."""
 
+import math
 import random
 
 import torch
 from torch import Tensor
 
-from lope.core.noise import gumbel_noise, key
-
-
-def _top(scores: Tensor, weights: Tensor, count: int) -> list[int]:
-    """The columns of the `count` largest scores among those with a weight, in descending order."""
-    count = min(count, int((weights > 0).sum()))
-    if count == 1:
-        return [int(scores.argmax())]
-    return torch.topk(scores, count).indices.tolist() if count else []
+from lope.core.noise import exponential_noise, gumbel_noise, key
 
 
 class KeyedChance:
@@ -30,16 +23,28 @@ class KeyedChance:
         return self._scalar.random() < probability
 
     def order(self, weights: Tensor, ids: Tensor | None, count: int, position: int) -> list[int]:
-        """Gumbel-top-k: an ordered sample without replacement (Vieira 2014; Kool et al. 2019)."""
-        noise = self.gumbel(weights.shape[0], ids, position).to(weights.device)
-        return _top(weights.to(torch.float64).log() + noise, weights, count)
+        """One column after the other, each by inverting the cumulative weight of what is left.
+
+        The law of Gumbel-top-k from one uniform number a column: noise for a whole vocabulary costs 20 times more.
+        """
+        left = weights.to(torch.float64, copy=True)
+        columns: list[int] = []
+        for _ in range(count):
+            cumulative = left.cumsum(0)
+            total = float(cumulative[-1])
+            if not total > 0.0:
+                break
+            point = min(self._scalar.random() * total, math.nextafter(total, 0.0))
+            columns.append(int(torch.searchsorted(cumulative, point, right=True)))
+            left[columns[-1]] = 0.0
+        return columns
 
     def gumbel(self, count: int, ids: Tensor | None, position: int) -> Tensor:
         """[count] independent Gumbel(0, 1) values in float64."""
         if self._vector is None:
             self._vector = torch.Generator().manual_seed(self._state)
         exponential = torch.empty(count, dtype=torch.float64).exponential_(generator=self._vector)
-        return -exponential.log()
+        return exponential.log_().neg_()
 
 
 class SharedChance:
@@ -57,11 +62,18 @@ class SharedChance:
         raise AssertionError("a rule that accepts by chance cannot run on shared noise")
 
     def order(self, weights: Tensor, ids: Tensor | None, count: int, position: int) -> list[int]:
-        """Gumbel-top-k with the noise of this position."""
-        noise = self.gumbel(weights.shape[0], ids, position).to(weights.device)
-        return _top(weights.to(torch.float64).log() + noise, weights, count)
+        """An exponential race: the smallest noise / weight first (Gumbel-top-k, with fewer logarithms)."""
+        arrival = exponential_noise(self._seed, position, _tokens(weights.shape[0], ids)).to(weights.device) / weights
+        if count == 1:
+            columns = [int(arrival.argmin())]
+        else:
+            columns = torch.topk(arrival, min(count, len(arrival)), largest=False).indices.tolist()
+        return [column for column in columns if weights[column] > 0]
 
     def gumbel(self, count: int, ids: Tensor | None, position: int) -> Tensor:
         """[count] Gumbel(0, 1) values in float64, those of tokens `ids` at this position."""
-        tokens = torch.arange(count) if ids is None else ids.cpu()
-        return gumbel_noise(self._seed, position, tokens)
+        return gumbel_noise(self._seed, position, _tokens(count, ids))
+
+
+def _tokens(count: int, ids: Tensor | None) -> Tensor:
+    return torch.arange(count) if ids is None else ids.cpu()
