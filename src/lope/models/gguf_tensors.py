@@ -1,0 +1,122 @@
+"""The tensors of a GGUF file by Hugging Face name, dequantised when asked for."""
+
+from collections.abc import Iterator, Mapping
+
+import gguf
+import numpy as np
+import torch
+from torch import Tensor
+
+from lope.core.errors import ModelError
+from lope.models.gguf_header import GgufHeader, GgufTensor
+
+_WHOLE = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+_PER_LAYER = {
+    "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+ROPE_FREQUENCIES = "rope_freqs.weight"
+
+
+class GgufTensors(Mapping[str, Tensor]):
+    """Hugging Face name -> float32 tensor.
+
+    permuted: stored name ending -> number of heads, of tensors whose rows llama.cpp interleaves: within each head, row
+    2i + j is Hugging Face's row j * d / 2 + i. (Architecture `llama` stores q and k so; `qwen2` and `qwen3` do not.)
+    Raises ModelError for a quantisation that `gguf` cannot undo and for tensors that reach past the end of the file.
+    """
+
+    def __init__(self, header: GgufHeader, permuted: Mapping[str, int]) -> None:
+        self._header = header
+        self._permuted = permuted
+        self._bytes = np.memmap(header.path, mode="r")
+        stored = [info for info in header.tensors.values() if info.name != ROPE_FREQUENCIES]
+        self._stored = {_hugging_face_name(info.name): info for info in stored}
+        for info in header.tensors.values():
+            self._check(info)
+
+    def __getitem__(self, name: str) -> Tensor:
+        info = self._stored[name]
+        tensor = self.read(info)
+        ending = info.name.split(".", 2)[-1]
+        return unpermuted(tensor, self._permuted[ending]) if ending in self._permuted else tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: info.shape for name, info in self._stored.items()}
+
+    def read(self, info: GgufTensor) -> Tensor:
+        """One tensor as it is stored, float32."""
+        kind = gguf.GGMLQuantizationType(info.kind)
+        data = self._bytes[info.offset : info.offset + _num_bytes(info)]
+        if kind == gguf.GGMLQuantizationType.F32:
+            return torch.from_numpy(data.view("<f4").astype(np.float32).reshape(info.shape))
+        if kind == gguf.GGMLQuantizationType.F64:
+            return torch.from_numpy(data.view("<f8").astype(np.float32).reshape(info.shape))
+        rows = data.reshape(-1, gguf.quant_shape_to_byte_shape(info.shape[-1:], kind)[0])
+        try:
+            values = gguf.dequantize(rows, kind)
+        except NotImplementedError:
+            raise ModelError(f"{self._header.path}: {_unknown(info)}") from None
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32).reshape(info.shape))
+
+    def _check(self, info: GgufTensor) -> None:
+        known = {kind.value for kind in gguf.GGMLQuantizationType}
+        if info.kind not in known or gguf.GGMLQuantizationType(info.kind).name in ("I8", "I16", "I32", "I64"):
+            raise ModelError(f"{self._header.path}: {_unknown(info)}")
+        block = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(info.kind)][0]
+        if not info.shape or min(info.shape) < 1 or info.shape[-1] % block:
+            raise ModelError(
+                f"{self._header.path}: tensor {info.name} has shape {list(info.shape)}, not whole blocks of {block}"
+            )
+        if info.offset + _num_bytes(info) > self._header.size:
+            raise ModelError(f"{self._header.path}: is cut short: tensor {info.name} reaches past the end of the file")
+
+
+def unpermuted(tensor: Tensor, num_heads: int) -> Tensor:
+    """Undo llama.cpp's interleaving of the rows of q or k (or of their bias)."""
+    half = tensor.shape[0] // num_heads // 2
+    return tensor.reshape(num_heads, half, 2, *tensor.shape[1:]).swapaxes(1, 2).reshape(tensor.shape).contiguous()
+
+
+def _hugging_face_name(name: str) -> str:
+    if name in _WHOLE:
+        return _WHOLE[name]
+    parts = name.split(".")
+    if len(parts) == 4 and parts[0] == "blk" and parts[2] in _PER_LAYER:
+        return f"model.layers.{parts[1]}.{_PER_LAYER[parts[2]]}.{parts[3]}"
+    return name  # it will be reported, under its own name, as not belonging to the model
+
+
+def _num_bytes(info: GgufTensor) -> int:
+    block, width = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(info.kind)]
+    count = 1
+    for side in info.shape:
+        count *= side
+    return int(count // block * width)
+
+
+def _unknown(info: GgufTensor) -> str:
+    known = {kind.value: kind.name for kind in gguf.GGMLQuantizationType}
+    kind = known.get(info.kind, info.kind)
+    return f"tensor {info.name} has quantisation type {kind}, which the gguf package cannot undo"
