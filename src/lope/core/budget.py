@@ -9,6 +9,8 @@ from lope.core.prompt import Path
 if TYPE_CHECKING:
     from lope.core.protocols import Stop
 
+UNLIMITED = 1 << 30
+
 
 @dataclass(frozen=True)
 class Budget:

@@ -6,7 +6,7 @@ generic in the session: T is the target's, D the drafter's.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from torch import Tensor
 
@@ -16,6 +16,9 @@ from lope.core.prompt import Path, Prompt
 from lope.core.rows import Rows
 from lope.core.scores import Needs, Scores
 from lope.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from lope.core.sampling import Sampling
 
 Memo = tuple[float, ...]
 
@@ -157,7 +160,10 @@ class Drafter(Protocol[D, BesideT]):
         """Names of its sources; `Draft.source` counts in them."""
 
     def draws(self, greedy: bool) -> frozenset[Draw]:
-        """The kinds of draw that its drafts may hold."""
+        """The kinds of draw that its drafts may hold; `greedy`: the request is at temperature 0."""
+
+    def sampling(self, request: "Sampling") -> "Sampling":
+        """How it draws for a request that is sampled so; the sampler of its asks is made from this."""
 
     def open(self, prompt: Prompt, beside: BesideT) -> D:
         """A session beside the target's; runs nothing."""

@@ -1,1 +1,11 @@
-"""placeholder"""
+"""How much to draft this round."""
+
+from lope.core.registry import Room
+
+POLICIES = Room(
+    "policy",
+    {
+        "fixed": "lope.policies.fixed:FixedPolicy",
+        "heuristic": "lope.policies.heuristic:HeuristicPolicy",
+    },
+)
