@@ -2,6 +2,20 @@
 
 from lope.core.registry import Room
 
+BANDITS = Room(
+    "bandit",
+    {
+        "fixed": "lope.learning.bandits.fixed_arm:FixedArm",
+        "ucb1": "lope.learning.bandits.ucb1:UCB1",
+        "ucb_tuned": "lope.learning.bandits.ucb_tuned:UCBTuned",
+        "thompson": "lope.learning.bandits.beta_thompson:BetaThompson",
+        "gaussian_thompson": "lope.learning.bandits.gaussian_thompson:GaussianThompson",
+        "exp3": "lope.learning.bandits.exp3:Exp3",
+        "epsilon_greedy": "lope.learning.bandits.epsilon_greedy:EpsilonGreedy",
+        "linear_thompson": "lope.learning.bandits.linear_thompson:LinearThompson",
+    },
+)
+
 MDP_LEARNERS = Room(
     "MDP learner",
     {

@@ -71,7 +71,7 @@ def _evaluate(
     """J [N] and w [N, S] of fixed policies: chains [N, S, S], costs [N, S]; column 0 carries J because w(0) = 0."""
     system = np.eye(chains.shape[1]) - (1 - restart) * chains
     system[:, :, 0] = 1.0
-    solution: NDArray[np.float64] = np.linalg.solve(system, costs[..., None])[..., 0]
+    solution = np.asarray(np.linalg.solve(system, costs[..., None])[..., 0], dtype=np.float64)
     gain = solution[:, 0].copy()
     solution[:, 0] = 0.0
     return gain, solution
