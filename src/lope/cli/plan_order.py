@@ -25,13 +25,14 @@ def order(
     file: Path = typer.Argument(..., help="A graph: .onnx, .pt2 (torch.export), .json or .json.gz."),
     method: str = typer.Option("best", help=f"One of {', '.join(orders)}; settings as in beam:width=32."),
     seconds: float = typer.Option(10.0, help="Time limit for a method that has one."),
+    dynamic: int | None = typer.Option(None, help="Size of every dimension that an ONNX file leaves open."),
     plot: Path | None = typer.Option(None, help="Draw bytes held over the steps, before and after, to this PNG."),
     draw: Path | None = typer.Option(None, help="Draw the graph to this .dot or .png."),
     write: Path | None = typer.Option(None, help="Write the model or graph, reordered, to this .onnx or .json."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Order a computation graph so that it runs in less memory."""
-    graph = read_graph(file)
+    graph = read_graph(file, dynamic=dynamic)
     rule = rule_with_seconds(method, seconds)
     started = time.perf_counter()
     found = rule.order(graph)
@@ -43,7 +44,7 @@ def order(
     if draw is not None:
         _draw(draw, graph)
     if write is not None:
-        _write(write, file, graph, after.order)
+        _write(write, file, dynamic, graph, after.order)
     document = {
         "graph": graph.name,
         "num_nodes": graph.num_nodes,
@@ -63,7 +64,7 @@ def order(
         _show(document, [str(path) for path in (plot, draw, write) if path is not None])
 
 
-def read_graph(file: Path) -> Graph:
+def read_graph(file: Path, *, dynamic: int | None = None) -> Graph:
     """The graph in a file, read by the importer for its suffix. Raises UsageError where there is none."""
     suffix = next((ending for ending in sorted(SUFFIXES, key=len, reverse=True) if file.name.endswith(ending)), None)
     if suffix is None:
@@ -72,7 +73,8 @@ def read_graph(file: Path) -> Graph:
         raise UsageError(f"{file}: no such file")
     if SUFFIXES[suffix] == "json":
         return read_graph_json(file, require=("output_bytes",))
-    graph: Graph = importers.make(SUFFIXES[suffix]).read(file)
+    settings = f":dynamic={dynamic}" if dynamic is not None and SUFFIXES[suffix] == "onnx" else ""
+    graph: Graph = importers.make(SUFFIXES[suffix] + settings).read(file)
     return graph
 
 
@@ -104,15 +106,16 @@ def _draw(path: Path, graph: Graph) -> None:
         raise UsageError(f"{path}: a drawing ends in .dot or .png")
 
 
-def _write(path: Path, source: Path, graph: Graph, found: Any) -> None:
+def _write(path: Path, source: Path, dynamic: int | None, graph: Graph, found: Any) -> None:
     if path.suffix == ".onnx" and source.suffix == ".onnx":
+        from lope.graphs.importers.onnx_file import OnnxImporter
         from lope.graphs.onnx_writer import write_reordered_onnx
 
-        write_reordered_onnx(source, graph, found, path)
+        write_reordered_onnx(source, OnnxImporter(dynamic).program(source), found, path)
     elif path.name.endswith((".json", ".json.gz")):
         from lope.graphs.graph_json import write_graph_json
 
-        write_graph_json(graph.reordered(found), path)
+        write_graph_json(graph.renumbered(found), path)
     else:
         raise UsageError(
             f"{path}: a reordered model ends in .onnx (from an .onnx), a reordered graph in .json or .json.gz"

@@ -18,6 +18,20 @@ orders = Room(
     },
 )
 
-importers = Room("importer", {"json": "lope.graphs.graph_json:JsonImporter"})
+importers = Room(
+    "importer",
+    {
+        "json": "lope.graphs.graph_json:JsonImporter",
+        "onnx": "lope.graphs.importers.onnx_file:OnnxImporter",
+        "torch_export": "lope.graphs.importers.torch_export:TorchExportImporter",
+    },
+)
 
-generators = Room("generator", {})
+generators = Room(
+    "generator",
+    {
+        "layered": "lope.graphs.generators.layered:LayeredGraphs",
+        "erdos_renyi": "lope.graphs.generators.erdos_renyi:ErdosRenyiGraphs",
+        "stochastic_block": "lope.graphs.generators.stochastic_block:StochasticBlockGraphs",
+    },
+)

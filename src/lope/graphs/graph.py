@@ -173,6 +173,23 @@ class Graph:
             raise GraphError(f"{self.name}: the order runs {then!r} before {first!r}, which it uses")
         return found
 
+    def renumbered(self, order: ArrayLike) -> "Graph":
+        """The same graph with its nodes numbered by `order`. Raises GraphError for what is no order of the graph."""
+        steps = self.check_order(order)
+        position = np.empty(self.num_nodes, dtype=np.int64)
+        position[steps] = np.arange(self.num_nodes)
+        return Graph.build(
+            position[self.edges],
+            name=self.name,
+            names=[self.names[node] for node in steps.tolist()],
+            durations=self.durations[steps],
+            resources=self.resources[steps],
+            machine_types=self.machine_types[steps],
+            output_bytes=self.output_bytes[steps],
+            scratch_bytes=self.scratch_bytes[steps],
+            kept=self.kept[steps],
+        )
+
     def _cycle(self, waiting: Sequence[int]) -> list[str]:
         """The names along one cycle, first name repeated; every node that still waits has a predecessor that waits."""
         node = next(node for node, count in enumerate(waiting) if count > 0)

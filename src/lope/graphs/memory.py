@@ -57,7 +57,9 @@ def last_uses(graph: Graph, order: Ints) -> Ints:
     position = np.empty(graph.num_nodes, dtype=np.int64)
     position[order] = np.arange(graph.num_nodes)
     last = position.copy()
-    np.maximum.at(last, graph.edges[:, 0], position[graph.edges[:, 1]])
+    used = graph.out_degrees > 0
+    if graph.num_edges:
+        last[used] = np.maximum.reduceat(position[graph.successor_nodes], graph.successor_starts[:-1][used])
     last[graph.kept] = graph.num_nodes
     return last
 

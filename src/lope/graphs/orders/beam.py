@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.core.checks import above, at_least
-from lope.graphs.graph import Graph, Ints
+from lope.graphs.graph import Floats, Graph, Ints
 from lope.graphs.memory import peak_lower_bound, peak_memory
 from lope.graphs.orders.beam_state import BeamState
+from lope.graphs.orders.greedy_memory import GreedyMemoryOrder
 
 
 @dataclass(frozen=True)
 class BeamOrder:
     """Keeps the `width` best sets at each step: lowest peak, then least held, then highest priority of the last node.
 
-    With `seconds`, widths 1, 2, 4, ... are tried beyond `width` until the time is up, and the best order is returned:
-    more time never gives a worse one.
+    With `seconds` it is anytime: widths 1, 2, 4, ... in turn, `width` set aside, until the time is up or one of them
+    had to drop no set (its order is optimal). The best order so far is returned, in no case worse than greedy memory.
     """
 
     width: int = 16
@@ -38,14 +39,14 @@ class BeamOrder:
         if self.seconds is None:
             return beam_order(graph, self.width)
         deadline = time.monotonic() + self.seconds
-        best = beam_order(graph, 1)
+        best = GreedyMemoryOrder().order(graph)
         least = peak_lower_bound(graph)
-        width = 1
-        while time.monotonic() < deadline and peak_memory(graph, best) > least:
-            width *= 2
-            found = _search(graph, width, np.zeros(graph.num_nodes), deadline)
+        width, is_exact = 1, False
+        while not is_exact and time.monotonic() < deadline and peak_memory(graph, best) > least:
+            found, is_exact = _search(graph, width, np.zeros(graph.num_nodes), deadline)
             if found is not None:
                 best = min(best, found, key=lambda order: peak_memory(graph, order))
+            width *= 2
         return best
 
 
@@ -56,36 +57,44 @@ def beam_order(graph: Graph, width: int, *, priorities: ArrayLike | None = None)
     """
     at_least("width", width, 1)
     wanted = np.zeros(graph.num_nodes) if priorities is None else np.asarray(priorities, dtype=np.float64)
-    found = _search(graph, width, wanted, None)
+    found, _ = _search(graph, width, wanted, None)
     assert found is not None
     return found
 
 
-def _search(graph: Graph, width: int, priorities: np.ndarray, deadline: float | None) -> Ints | None:
-    """The best order that a beam finds; None if the deadline passes first."""
+def _search(graph: Graph, width: int, priorities: Floats, deadline: float | None) -> tuple[Ints | None, bool]:
+    """The best order that a beam finds (None if the deadline passes first), and whether it dropped no set at all."""
     # Peaks below what every order must reach are all the same.
     beams = [BeamState.start(graph, peak_lower_bound(graph))]
     keys = (-priorities).tolist()
+    is_exact = True
     for _ in range(graph.num_nodes):
         if deadline is not None and time.monotonic() > deadline:
-            return None
+            return None, False
         moves = [
             (*state.after(node), keys[node], index, node) for index, state in enumerate(beams) for node in state.moves()
         ]
         moves.sort()
-        beams = _grow(beams, moves, width)
-    return np.array(beams[0].order(), dtype=np.int64)
+        beams, dropped = _grow(beams, moves, width)
+        is_exact &= not dropped
+    return np.array(beams[0].order(), dtype=np.int64), is_exact
 
 
-def _grow(beams: list[BeamState], moves: list[tuple[int, int, float, int, int]], width: int) -> list[BeamState]:
-    """The first `width` different sets that the sorted moves reach: the first move into a set has its lowest peak."""
+def _grow(
+    beams: list[BeamState], moves: list[tuple[int, int, float, int, int]], width: int
+) -> tuple[list[BeamState], bool]:
+    """The first `width` different sets that the sorted moves reach, and whether there were more.
+
+    The first move into a set has its lowest peak.
+    """
     chosen: dict[int, tuple[int, int]] = {}
+    dropped = False
     for *_, index, node in moves:
         reached = beams[index].done | (1 << node)
-        if reached not in chosen:
-            chosen[reached] = (index, node)
-            if len(chosen) == width:
-                break
+        if reached not in chosen and len(chosen) == width:
+            dropped = True
+            break
+        chosen.setdefault(reached, (index, node))
     children = [0] * len(beams)
     for index, _ in chosen.values():
         children[index] += 1
@@ -94,4 +103,4 @@ def _grow(beams: list[BeamState], moves: list[tuple[int, int, float, int, int]],
         children[index] -= 1
         # The last child takes over its parent's tables instead of copying them.
         grown.append(beams[index].child(node, reuse=children[index] == 0))
-    return grown
+    return grown, dropped

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lope.core.checks import above
 from lope.graphs.graph import Graph, Ints
-from lope.graphs.memory import peak_memory
+from lope.graphs.memory import peak_lower_bound, peak_memory
 from lope.graphs.orders.as_given import AsGivenOrder
 from lope.graphs.orders.beam import BeamOrder
 from lope.graphs.orders.breadth_first import BreadthFirstOrder
@@ -40,6 +40,8 @@ class BestOfOrder:
         """[n] node numbers; of equal peaks the first rule's, so that nothing moves where nothing is gained."""
         started = time.monotonic()
         best = lowest(graph, [rule.order(graph) for rule in HEURISTICS])
+        if peak_memory(graph, best) == peak_lower_bound(graph):
+            return best
         left = None if self.seconds is None else max(self.seconds - (time.monotonic() - started), 1e-3)
         return lowest(graph, [best, BeamOrder(seconds=left).order(graph)])
 

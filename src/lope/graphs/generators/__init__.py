@@ -1,0 +1,1 @@
+"""Families of synthetic and recorded graphs; the table is in lope.graphs."""
