@@ -1,0 +1,81 @@
+"""The lean decoder behind the door of all models."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from lope.core import checks
+from lope.core.errors import UsageError
+from lope.models.lean.config import DecoderConfig
+from lope.models.lean.decoder import Decoder, Weights, load_weights
+from lope.models.lean.draft_model import LeanDraftModel
+from lope.models.lean.linear import can_pack
+from lope.models.lean.target import LeanTarget
+
+
+class LeanBackend:
+    """A model of the Llama family run by lope's own decoder."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+
+    @classmethod
+    def load(
+        cls, config: DecoderConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype, device: torch.device
+    ) -> "LeanBackend":
+        """Pack a checkpoint's tensors (read one layer at a time) for this dtype and device."""
+        return cls(load_weights(config, tensors, dtype, device))
+
+    @property
+    def config(self) -> DecoderConfig:
+        """The sizes of the decoder."""
+        return self._weights.config
+
+    @property
+    def vocab_size(self) -> int:
+        """Columns of the logits."""
+        return self._weights.config.vocab_size
+
+    @property
+    def context(self) -> int:
+        """How many items a session can hold."""
+        return self._weights.config.context
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers one pass reads."""
+        return self._weights.config.num_parameters
+
+    @property
+    def dtype(self) -> str:
+        """`float32`, `bfloat16` or `float16`."""
+        return str(self._weights.dtype).removeprefix("torch.")
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return str(self._weights.device)
+
+    @property
+    def can_be_exact(self) -> bool:
+        """Whether passes can be made row-invariant here."""
+        return can_pack(self._weights.dtype, self._weights.device)
+
+    def target(self, exact: bool) -> LeanTarget:
+        """The model as target. Raises UsageError where exactness cannot be had."""
+        if exact and not self.can_be_exact:
+            raise UsageError(
+                f"exact passes need packed CPU linears, which {self.dtype} on {self.device} does not have here: "
+                "use float32 on the CPU, or run without exact"
+            )
+        return LeanTarget(Decoder(self._weights, invariant=exact))
+
+    def draft_model(self) -> LeanDraftModel:
+        """The model as an autoregressive drafter."""
+        return LeanDraftModel(Decoder(self._weights, invariant=False))
+
+    def truncated(self, layers: int) -> "LeanBackend":
+        """Its first `layers` layers under the same norm and head."""
+        checks.between("layers", layers, 1, self._weights.config.num_layers)
+        return LeanBackend(self._weights.truncated(layers))

@@ -1,0 +1,137 @@
+"""The lean decoder as drafter: runs the frontier of growing trees, with a cache of its own that catches up lazily."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lope.core.draft import ROOT, Draft
+from lope.core.prompt import Path, Prompt
+from lope.core.protocols import Step, TargetSession
+from lope.core.rows import Rows
+from lope.core.scores import Needs, Scores
+from lope.core.verdict import Verdict
+from lope.models.lean.decoder import Decoder, Segment
+from lope.models.lean.layout import Layout
+from lope.models.lean.session import check_fits
+
+_SLICE_ROWS = 512
+
+
+class LeanDraftSession:
+    """One sequence inside a draft model.
+
+    `slots`: tree node -> the slot it ran in; `below`: (parent, token) -> node, for those that ran. ROOT has run when
+    the pending items are in scratch slots.
+    """
+
+    def __init__(self, decoder: Decoder, prompt: Prompt) -> None:
+        self._decoder = decoder
+        self.cache = decoder.new_cache()
+        self.pending: list[int] = []
+        self.slots: dict[int, int] = {}
+        self.below: dict[tuple[int, int], int] = {}
+        self.extend(prompt)
+
+    def extend(self, prompt: Prompt) -> None:
+        """Append the words of a prompt; a language-only drafter never sees spans."""
+        words = prompt.text()
+        check_fits(self.cache.length + len(self.pending), len(words), self._decoder.config.context)
+        self._forget()
+        self.pending += words
+
+    def commit(self, draft: Draft, scores: Scores, verdict: Verdict) -> None:
+        """Keep the rows of emitted tokens that this model ran itself, found by walking tokens; the rest is pending."""
+        if not verdict.tokens:
+            return
+        kept: list[int] = []
+        node = ROOT
+        if ROOT in self.slots:
+            kept = list(range(self.cache.length, self.cache.length + len(self.pending)))
+            self.pending = []
+        tokens = list(verdict.tokens)
+        while tokens and (node, tokens[0]) in self.below:
+            node = self.below[node, tokens.pop(0)]
+            kept.append(self.slots[node])
+        self.cache.keep(kept)
+        self.pending += tokens
+        self._forget()
+
+    def fork(self) -> "LeanDraftSession":
+        """An independent copy of what is committed and pending."""
+        copy = object.__new__(LeanDraftSession)
+        copy._decoder = self._decoder
+        copy.cache = self.cache.fork()
+        copy.pending = list(self.pending)
+        copy.slots, copy.below = {}, {}
+        return copy
+
+    def next_slot(self) -> int:
+        """The first scratch slot that holds nothing."""
+        return max(self.slots.values(), default=self.cache.length - 1) + 1
+
+    def _forget(self) -> None:
+        self.slots, self.below = {}, {}
+
+
+class LeanDraftModel:
+    """A decoder that drafts. No row invariance is needed: verification tests against the very law drawn from."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+
+    @property
+    def needs(self) -> Needs:
+        """Nothing of the target's pass."""
+        return Needs()
+
+    def open(self, prompt: Prompt, beside: TargetSession) -> LeanDraftSession:
+        """A session; runs nothing."""
+        return LeanDraftSession(self._decoder, prompt)
+
+    def fork(self, session: LeanDraftSession, beside: TargetSession) -> LeanDraftSession:
+        """An independent copy."""
+        return session.fork()
+
+    @torch.inference_mode()
+    def step(self, steps: Sequence[Step[LeanDraftSession]]) -> list[tuple[Rows, Tensor | None]]:
+        """One packed pass over all frontiers; long catch-ups run in slices before it."""
+        for step in steps:
+            if ROOT in step.frontier:
+                self._settle(step.session)
+        segments = [self._segment(step) for step in steps]
+        hidden, _ = self._decoder.forward(segments)
+        wanted: list[int] = []
+        begin = 0
+        for step, segment in zip(steps, segments, strict=True):
+            begin += segment.layout.rows
+            wanted += range(begin - len(step.frontier), begin)
+        picked = hidden if len(wanted) == len(hidden) else hidden[torch.tensor(wanted, device=hidden.device)]
+        sizes = [len(step.frontier) for step in steps]
+        size = self._decoder.config.vocab_size
+        parts = zip(self._decoder.logits(picked).split(sizes), picked.split(sizes), strict=True)
+        return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
+
+    def _settle(self, session: LeanDraftSession) -> None:
+        while len(session.pending) > _SLICE_ROWS:
+            ids, session.pending = tuple(session.pending[:_SLICE_ROWS]), session.pending[_SLICE_ROWS:]
+            start = session.cache.length
+            self._decoder.forward([Segment(session.cache, ids, Layout(start, len(ids)))])
+            session.cache.keep(range(start, start + len(ids)))
+
+    def _segment(self, step: Step[LeanDraftSession]) -> Segment:
+        """ROOT runs the pending items as a chain; other frontier nodes hang under rows that have run."""
+        session, tree = step.session, step.tree
+        length = session.cache.length
+        if ROOT in step.frontier:
+            assert step.frontier == (ROOT,), "the root runs alone: its children are not drawn yet"
+            session.slots[ROOT] = length + len(session.pending) - 1
+            return Segment(session.cache, session.pending, Layout(length, len(session.pending)))
+        slot = session.next_slot()
+        for node in step.frontier:
+            session.slots[node] = slot
+            session.below[tree.parents[node], tree.tokens[node]] = node
+            slot += 1
+        ancestors: tuple[Path, ...] = tuple(tuple(session.slots[a] for a in tree.path(node)) for node in step.frontier)
+        context = length + len(session.pending)
+        return Segment(session.cache, [tree.tokens[node] for node in step.frontier], Layout(context, 0, ancestors))
