@@ -33,5 +33,22 @@ generators = Room(
         "layered": "lope.graphs.generators.layered:LayeredGraphs",
         "erdos_renyi": "lope.graphs.generators.erdos_renyi:ErdosRenyiGraphs",
         "stochastic_block": "lope.graphs.generators.stochastic_block:StochasticBlockGraphs",
+        "jssp": "lope.graphs.generators.jssp:JobShops",
+        "tpch": "lope.graphs.generators.tpch:TpchJobs",
+    },
+)
+
+schedulers = Room(
+    "scheduler",
+    {
+        "as_given": "lope.graphs.schedules.as_given:AsGivenSchedule",
+        "cp": "lope.graphs.schedules.critical_path:CriticalPathSchedule",
+        "spt": "lope.graphs.schedules.shortest:ShortestSchedule",
+        "mopnr": "lope.graphs.schedules.most_operations:MostOperationsSchedule",
+        "heft": "lope.graphs.schedules.heft:HeftSchedule",
+        "best": "lope.graphs.schedules.best_of:BestOfSchedule",
+        "gumbel": "lope.graphs.schedules.gumbel:GumbelSchedule",
+        "cp_sat": "lope.graphs.schedules.cp_sat:CpSatSchedule",
+        "learned": "lope.graphs.learned.one_shot:OneShotSchedule",
     },
 )

@@ -42,13 +42,6 @@ def schedule_features(graph: Graph, machines: Machines, reach: Bools, num_types:
     return np.concatenate([np.stack(columns, axis=1), one_hot], axis=1).astype(np.float32)
 
 
-def standardised(values: Floats) -> NDArray[np.float32]:
-    """[n] values with mean 0 and standard deviation 1; zeros where all are equal."""
-    spread = values.std()
-    scaled: NDArray[np.float32] = ((values - values.mean()) / (spread if spread > 0 else 1.0)).astype(np.float32)
-    return scaled
-
-
 def unit(values: Floats) -> Floats:
     """Over the maximum; 0 where that is 0."""
     shares: Floats = values / (values.max() or 1.0)

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 
 from lope.graphs.graph import Floats, Graph, Ints
-from lope.graphs.learned.features import standardised
 from lope.graphs.learned.memory_features import memory_features
 from lope.graphs.learned.peaks import peaks
 from lope.graphs.learned.problem import Inputs
 from lope.graphs.learned.relations import seven_relations
 from lope.graphs.learned.sequential import greedy_sequential, sample_sequential, weighted_sequential_score
 from lope.graphs.orders.best_of import HEURISTICS, lowest
+from lope.graphs.schedules.gumbel import standardised
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class MemoryProblem:
         inputs = Inputs(
             torch.from_numpy(memory_features(graph, reach, known)),
             torch.from_numpy(relations),
-            torch.from_numpy(standardised(-place)),
+            torch.from_numpy(standardised(-place).astype(np.float32)),
         )
         return cls(graph, known, inputs, engine)
 

@@ -1,23 +1,14 @@
-"""Plackett-Luce orders by Gumbel-top-k, with exact log-probabilities (Jeon et al. 2023, section 3.2).
+"""Exact log-probabilities and scores of Plackett-Luce orders, which Gumbel-top-k draws (Jeon et al. 2023, section 3.2).
 
 order = argsort_desc(logits + Gumbel noise),   log P(order) = Σ_i [ logit(v_i) − logsumexp_{j >= i} logit(v_j) ]
+
+The orders themselves come from `lope.graphs.schedules.gumbel.gumbel_orders`.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.graphs.graph import Floats, Ints
-
-
-def sample_orders(logits: ArrayLike, num_orders: int, stream: np.random.Generator) -> Ints:
-    """[num_orders, n] independent orders, most wanted node first.
-
-    −log of a standard exponential is a Gumbel variable: sorting E · exp(−logit) upwards sorts logit + Gumbel downwards.
-    """
-    values = np.asarray(logits, dtype=np.float64)
-    noise = stream.standard_exponential((num_orders, len(values)))
-    orders: Ints = np.argsort(noise * np.exp(values.max() - values), axis=1)
-    return orders
 
 
 def greedy_order(logits: ArrayLike) -> Ints:

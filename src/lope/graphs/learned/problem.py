@@ -31,6 +31,11 @@ class Problem(Protocol):
         """What the network reads."""
         ...
 
+    @property
+    def known_order(self) -> Ints:
+        """[n] the order of the heuristic behind the warm start."""
+        ...
+
     def sample(self, logits: Floats, num_orders: int, stream: np.random.Generator) -> Ints:
         """[num_orders, n] independent orders from the policy of `logits` [n]."""
         ...

@@ -6,11 +6,12 @@ import numpy as np
 import torch
 
 from lope.graphs.graph import Floats, Graph, Ints
-from lope.graphs.learned.features import schedule_features, standardised
-from lope.graphs.learned.plackett_luce import greedy_order, sample_orders, weighted_score
+from lope.graphs.learned.features import schedule_features
+from lope.graphs.learned.plackett_luce import greedy_order, weighted_score
 from lope.graphs.learned.problem import Inputs
 from lope.graphs.learned.relations import seven_relations
 from lope.graphs.schedules.batch import makespans
+from lope.graphs.schedules.gumbel import gumbel_orders, standardised
 from lope.graphs.schedules.machines import Machines
 from lope.graphs.schedules.paths import tails
 
@@ -33,13 +34,18 @@ class ScheduleProblem:
         inputs = Inputs(
             torch.from_numpy(schedule_features(graph, machines, reach, num_types)),
             torch.from_numpy(relations),
-            torch.from_numpy(standardised(tails(graph))),
+            torch.from_numpy(standardised(tails(graph)).astype(np.float32)),
         )
         return cls(graph, machines, inputs, engine)
 
+    @property
+    def known_order(self) -> Ints:
+        """[n] critical path first."""
+        return greedy_order(tails(self.graph))
+
     def sample(self, logits: Floats, num_orders: int, stream: np.random.Generator) -> Ints:
         """[num_orders, n] Gumbel-top-k orders."""
-        return sample_orders(logits, num_orders, stream)
+        return gumbel_orders(logits, num_orders, stream)
 
     def greedy(self, logits: Floats) -> Ints:
         """[n] logits downwards."""

@@ -1,4 +1,4 @@
-"""Training of a priority network: one graph a step, Adam, a JSONL log, checkpoints from which a run goes on exactly."""
+"""Training of a priority network: some graphs a step, Adam, a JSONL log, checkpoints from which it goes on exactly."""
 
 import json
 import time
@@ -20,9 +20,10 @@ from lope.graphs.learned.reinforce import Reinforce
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How long and how fast: steps, Adam's rate (cosine, down to a tenth of it), gradient clip, checkpoint distance."""
+    """How long and how fast: steps, graphs a step, Adam's rate (cosine, down to a fiftieth of it), gradient clip."""
 
-    num_steps: int = 3000
+    num_steps: int = 2000
+    graphs_per_step: int = 5
     learning_rate: float = 5e-4
     clip: float = 1.0
     checkpoint_every: int = 100
@@ -30,13 +31,14 @@ class TrainingPlan:
 
     def __post_init__(self) -> None:
         at_least("num_steps", self.num_steps, 1)
+        at_least("graphs_per_step", self.graphs_per_step, 1)
         above("learning_rate", self.learning_rate, 0)
         at_least("checkpoint_every", self.checkpoint_every, 1)
 
     def rate(self, step: int) -> float:
         """The learning rate of one step."""
         done = min(1.0, step / self.num_steps)
-        return self.learning_rate * (0.1 + 0.45 * (1 + float(np.cos(np.pi * done))))
+        return self.learning_rate * (0.02 + 0.49 * (1 + float(np.cos(np.pi * done))))
 
 
 class Trainer:
@@ -59,6 +61,7 @@ class Trainer:
         self.seconds = 0.0
         self.optimizer = torch.optim.Adam(network.parameters(), lr=plan.learning_rate)
         self.best_greedy = [float("nan")] * len(problems)
+        self.known_costs = [float(problem.costs(problem.known_order[None])[0]) for problem in problems]
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "state.safetensors").exists():
             self._resume()
@@ -80,25 +83,31 @@ class Trainer:
                     self._save()
 
     def _one_step(self) -> dict[str, float]:
-        epoch, place = divmod(self.step, len(self.problems))
-        index = int(np.random.default_rng([self.plan.seed, 1, epoch]).permutation(len(self.problems))[place])
-        problem = self.problems[index]
-        stream = np.random.default_rng([self.plan.seed, 2, self.step])
+        """Add up the gradients of the graphs of a step, then move; returns what the log keeps, averaged over them."""
+        self.optimizer.zero_grad()
         for group in self.optimizer.param_groups:
             group["lr"] = self.plan.rate(self.step)
+        lines = [self._one_graph(place) for place in range(self.plan.graphs_per_step)]
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.plan.clip)
+        self.optimizer.step()
+        averages = {name: round(float(np.mean([line[name] for line in lines])), 5) for name in lines[0]}
+        return {**averages, "norm": round(float(norm), 4)}
+
+    def _one_graph(self, place: int) -> dict[str, float]:
+        """Backpropagate one graph of this step; costs are logged over the cost of the graph's known order."""
+        number = self.step * self.plan.graphs_per_step + place
+        epoch, within = divmod(number, len(self.problems))
+        index = int(np.random.default_rng([self.plan.seed, 1, epoch]).permutation(len(self.problems))[within])
+        problem = self.problems[index]
+        stream = np.random.default_rng([self.plan.seed, 2, number])
         logits = self.network(*problem.inputs.tensors())
         baseline = self.best_greedy[index] if self.estimator.baseline == "greedy_rollout" else None
         rollout = self.estimator.rollout(problem, logits.detach().double().numpy(), stream, baseline)
-        self.optimizer.zero_grad()
-        logits.backward(torch.from_numpy(rollout.gradient).to(logits.dtype))
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.plan.clip)
-        self.optimizer.step()
+        logits.backward(torch.from_numpy(rollout.gradient / self.plan.graphs_per_step).to(logits.dtype))
         return {
-            "graph": index,
-            "mean": round(rollout.mean_cost, 3),
-            "least": round(rollout.least_cost, 3),
-            "norm": round(float(norm), 4),
-            "spread": round(float(logits.detach().std()), 3),
+            "mean": rollout.mean_cost / self.known_costs[index],
+            "least": rollout.least_cost / self.known_costs[index],
+            "spread": float(logits.detach().std()),
         }
 
     def _compare(self) -> None:
