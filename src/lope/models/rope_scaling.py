@@ -11,7 +11,8 @@ from typing import Any
 
 from lope.core.errors import ModelError
 
-SUPPORTED = ("default", "linear", "llama3", "yarn")
+SUPPORTED = ("default", "linear", "llama3", "yarn", "longrope with equal factors")
+_KINDS = ("default", "linear", "llama3", "yarn", "longrope")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def rope_scaling(
     where: str, kind: str, settings: Mapping[str, Any], *, theta: float, head_dim: int, context: int
 ) -> RopeScaling:
     """The scaling of one kind. settings: as in config.json; context: `max_position_embeddings`. Raises ModelError."""
-    if kind not in SUPPORTED:
+    if kind not in _KINDS:
         raise ModelError(f"{where}: RoPE scaling {kind!r} is not supported (there are: {', '.join(SUPPORTED)})")
     if settings.get("partial_rotary_factor") not in (None, 1, 1.0):
         raise ModelError(f"{where}: RoPE over a part of each head (partial_rotary_factor) is not supported")
@@ -40,6 +41,8 @@ def rope_scaling(
         return RopeScaling((numbers.get("factor"),) * (head_dim // 2))
     if kind == "llama3":
         return RopeScaling(_llama3(numbers, frequencies, context))
+    if kind == "longrope":
+        return _longrope(numbers, head_dim, context)
     return _yarn(numbers, theta, head_dim, context)
 
 
@@ -71,6 +74,22 @@ def _llama3(numbers: _Settings, frequencies: list[float], context: int) -> tuple
             smooth = (original / wavelength - low) / (high - low)
             factors.append(1 / ((1 - smooth) / factor + smooth))
     return tuple(factors)
+
+
+def _longrope(numbers: _Settings, head_dim: int, context: int) -> RopeScaling:
+    """Divisors given one by one. Where short and long ones differ, they depend on the length and are not fixed."""
+    short, long = numbers.values.get("short_factor"), numbers.values.get("long_factor")
+    numeric = isinstance(short, list) and all(isinstance(value, int | float) and value > 0 for value in short)
+    if not isinstance(short, list) or not numeric or len(short) != head_dim // 2 or short != long:
+        raise ModelError(
+            f"{numbers.where}: RoPE scaling 'longrope' is supported only with equal short and long factors"
+        )
+    if numbers.values.get("attention_factor") is not None:
+        return RopeScaling(tuple(short), numbers.get("attention_factor"))
+    original = numbers.get("original_max_position_embeddings", context)
+    factor = numbers.get("factor", context / original)
+    scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original))
+    return RopeScaling(tuple(short), scale)
 
 
 def _yarn(numbers: _Settings, theta: float, head_dim: int, context: int) -> RopeScaling:

@@ -1,0 +1,122 @@
+"""Which dtype a model runs in: bfloat16 where a measured pass is faster in it, else float32."""
+
+import itertools
+import json
+import math
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import torch
+
+from lope.core.errors import SettingError
+from lope.models.cache_folder import CacheFolder
+from lope.models.lean.linear import Linear, pack
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_ROWS = (1, 16)
+_NUMBERS = 32_000_000  # enough weights that they come from memory, as in a real pass, not from the processor's cache
+_REPEATS = 4
+_CLEARLY = 0.95  # bfloat16 loses digits: noise must not choose it
+
+
+@dataclass(frozen=True)
+class RunDtype:
+    """Chooses by measuring once for each machine, torch, thread count and layer shape; remembers in `machine.json`."""
+
+    cache: CacheFolder
+
+    def choose(self, asked: str, hidden: int, wide: int, device: torch.device) -> torch.dtype:
+        """The dtype named, or for `auto` the faster one. Raises SettingError that lists the names.
+
+        hidden, wide: sizes of the model's residual stream and of its MLP.
+        """
+        if asked in DTYPES:
+            return DTYPES[asked]
+        if asked != "auto":
+            raise SettingError(f"dtype must be auto, {', '.join(DTYPES)}, not {asked!r}")
+        key = _fingerprint(hidden, wide, device)
+        kept = self._kept().get("dtype", {}).get(key, {})
+        if kept.get("dtype") not in DTYPES:
+            kept = _measure(hidden, wide, device)
+            self._keep(key, kept)
+        return DTYPES[kept["dtype"]]
+
+    @property
+    def _path(self) -> Path:
+        return self.cache.root / "machine.json"
+
+    def _kept(self) -> dict[str, Any]:
+        try:
+            kept = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):  # absent or damaged: it is measured again
+            return {}
+        return kept if isinstance(kept, dict) and isinstance(kept.get("dtype", {}), dict) else {}
+
+    def _keep(self, key: str, found: dict[str, Any]) -> None:
+        """Write the file anew beside its place; a folder that cannot be written only means measuring again."""
+        try:
+            self.cache.root.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(self.cache.root / ".machine.lock"):
+                kept = self._kept()
+                kept.setdefault("dtype", {})[key] = found
+                partial = self._path.with_name(".machine.json.partial")
+                partial.write_text(json.dumps(kept, indent=2) + "\n")
+                partial.replace(self._path)
+        except OSError:
+            return
+
+
+def _fingerprint(hidden: int, wide: int, device: torch.device) -> str:
+    shape = f"{hidden}x{wide}"
+    if device.type == "cuda":
+        return f"{torch.cuda.get_device_name(device)} | torch {torch.__version__} | {shape}"
+    return f"{_cpu()} | torch {torch.__version__} | {torch.get_num_threads()} threads | {shape}"
+
+
+def _cpu() -> str:
+    """The processor's model name and the widest instructions that torch uses on it."""
+    name = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name} {torch.backends.cpu.get_cpu_capability()} x{os.cpu_count()}"
+
+
+def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
+    """Seconds for linears of the model's own shapes, one row and sixteen, in both dtypes, interleaved; least of some."""
+    layers = {name: _layers(hidden, wide, device, DTYPES[name]) for name in ("float32", "bfloat16")}
+    seconds = {name: [math.inf] * len(_ROWS) for name in layers}
+    for repeat in range(_REPEATS + 1):
+        for name, place in itertools.product(layers, range(len(_ROWS))):
+            taken = _seconds(layers[name], _ROWS[place], device, DTYPES[name])
+            if repeat:  # the first one warms up
+                seconds[name][place] = min(seconds[name][place], taken)
+    faster = sum(seconds["bfloat16"]) < _CLEARLY * sum(seconds["float32"])
+    return {"dtype": "bfloat16" if faster else "float32", "rows": list(_ROWS), "seconds": seconds}
+
+
+def _layers(hidden: int, wide: int, device: torch.device, dtype: torch.dtype) -> list[tuple[int, Linear]]:
+    """Pairs of input size and layer; no single one larger than the whole measurement should be."""
+    sides = [(hidden, hidden), (wide, hidden), (hidden, wide)]
+    count = max(1, _NUMBERS // sum(rows * columns for rows, columns in sides))
+    sides = [(max(1, min(rows, _NUMBERS // columns)), columns) for rows, columns in sides]
+    return [
+        (columns, pack(torch.full((rows, columns), 0.5, dtype=dtype, device=device)))
+        for _ in range(count)
+        for rows, columns in sides
+    ]
+
+
+def _seconds(layers: list[tuple[int, Linear]], num_rows: int, device: torch.device, dtype: torch.dtype) -> float:
+    inputs = {columns: torch.ones(num_rows, columns, dtype=dtype, device=device) for columns, _ in layers}
+    start = time.perf_counter()
+    for columns, layer in layers:
+        layer(inputs[columns])
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
