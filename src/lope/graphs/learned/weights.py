@@ -1,4 +1,4 @@
-"""Shipped and trained weights: a safetensors file and, beside it, a JSON card that says what they are for and from where.
+"""Shipped and trained weights: a safetensors file, and beside it a JSON card that says what they are for.
 
 The card holds `problem` (`schedule` or `memory`), `shape` (the settings of `NetworkShape`), `recipe` and `reached`.
 """
