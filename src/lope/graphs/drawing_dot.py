@@ -15,12 +15,16 @@ def write_dot(graph: Graph, path: Path) -> None:
 
 
 def dot_text(graph: Graph) -> str:
-    """One line per node, labelled with its name and what is not 0 of its costs (kept results have a bold frame)."""
+    """One line per node, labelled with its name and what is not 0 of its costs.
+
+    Kept results have a bold frame; edges that carry no result are dashed.
+    """
     lines = [f"digraph {_quoted(graph.name)} {{", "  node [shape=box];"]
     for node in range(graph.num_nodes):
         bold = ", style=bold" if graph.kept[node] else ""
         lines.append(f"  {node} [label={_quoted(_label(graph, node))}{bold}];")
-    lines += [f"  {first} -> {then};" for first, then in graph.edges.tolist()]
+    for (first, then), carries in zip(graph.edges.tolist(), graph.carries.tolist(), strict=True):
+        lines.append(f"  {first} -> {then}{'' if carries else ' [style=dashed]'};")
     return "\n".join([*lines, "}", ""])
 
 

@@ -20,7 +20,8 @@ class Graph:
     """A directed acyclic graph of operations. Build one with `Graph.build`; all arrays are read-only.
 
     names           n strings, all different
-    edges           [num_edges, 2] pairs (from, to) of node numbers, sorted, each once
+    edges           [num_edges, 2] pairs (from, to) of node numbers, sorted, each once: `to` runs after `from`
+    carries         [num_edges] true where `to` uses the result of `from`, false where it only has to run later
     durations       [n] time a node runs, in any one unit
     resources       [n] whole units of its machine's capacity that a running node holds
     machine_types   [n] the machine type (0, 1, ...) that a node needs
@@ -32,6 +33,7 @@ class Graph:
     name: str
     names: tuple[str, ...]
     edges: Ints
+    carries: Bools
     durations: Floats
     resources: Ints
     machine_types: Ints
@@ -44,6 +46,7 @@ class Graph:
         cls,
         edges: ArrayLike,
         *,
+        order_edges: ArrayLike = (),
         num_nodes: int | None = None,
         name: str = "graph",
         names: Sequence[str] | None = None,
@@ -54,8 +57,9 @@ class Graph:
         scratch_bytes: ArrayLike | None = None,
         kept: ArrayLike | None = None,
     ) -> "Graph":
-        """Check the parts and put a graph together; what is left out is 0 (resources 1, `kept` the unused nodes).
+        """Check the parts and put a graph together; `order_edges` carry no result.
 
+        What is left out is 0; resources are 1 and `kept` are the nodes that come before no other.
         The number of nodes is `num_nodes`, or that of the first of `names` and the per-node lists that is given.
         Raises GraphError on a cycle (names one), an unknown node, a wrong length, a negative or non-finite number.
         """
@@ -63,13 +67,14 @@ class Graph:
         count = num_nodes if num_nodes is not None else len(lists[0]) if lists else None  # type: ignore[arg-type]
         if count is None:
             raise GraphError(f"{name}: give num_nodes, names or a list with one entry per node")
-        pairs = _read_edges(name, edges, count)
+        pairs, carries = _join_edges(_read_edges(name, edges, count), _read_edges(name, order_edges, count))
         consumed = np.zeros(count, dtype=bool)
         consumed[pairs[:, 0]] = True
         graph = cls(
             name,
             _read_names(name, names, count),
             pairs,
+            carries,
             _read_numbers(name, "durations", durations, count, 0, np.float64),
             _read_numbers(name, "resources", resources, count, 1, np.int64),
             _read_numbers(name, "machine_types", machine_types, count, 0, np.int64),
@@ -78,7 +83,7 @@ class Graph:
             _read_numbers(name, "kept", kept, count, False, np.bool_) if kept is not None else ~consumed,
         )
         arrays: list[NDArray[Any]] = [graph.edges, graph.durations, graph.resources, graph.machine_types]
-        for array in [*arrays, graph.output_bytes, graph.scratch_bytes, graph.kept]:
+        for array in [*arrays, graph.carries, graph.output_bytes, graph.scratch_bytes, graph.kept]:
             array.flags.writeable = False
         _ = graph.topological_order
         return graph
@@ -124,12 +129,26 @@ class Graph:
         """The predecessors of every node as Python lists."""
         return _lists(self.predecessor_starts, self.predecessor_nodes)
 
+    @cached_property
+    def use_edges(self) -> Ints:
+        """[num_uses, 2] the edges along which a result is used, sorted."""
+        uses: Ints = self.edges if self.carries.all() else self.edges[self.carries]
+        return uses
+
+    @cached_property
+    def used_lists(self) -> list[list[int]]:
+        """The nodes whose results every node uses, as Python lists."""
+        if self.carries.all():
+            return self.predecessor_lists
+        uses = self.use_edges[np.argsort(self.use_edges[:, 1], kind="stable")]
+        return _lists(_starts(uses[:, 1], self.num_nodes), uses[:, 0])
+
     def successors(self, node: int) -> Ints:
-        """The nodes that use `node`, ascending."""
+        """The nodes that must run after `node`, ascending."""
         return self.successor_nodes[self.successor_starts[node] : self.successor_starts[node + 1]]
 
     def predecessors(self, node: int) -> Ints:
-        """The nodes that `node` uses, ascending."""
+        """The nodes that must run before `node`, ascending."""
         return self.predecessor_nodes[self.predecessor_starts[node] : self.predecessor_starts[node + 1]]
 
     @cached_property
@@ -170,7 +189,7 @@ class Graph:
         wrong = np.flatnonzero(position[self.edges[:, 0]] >= position[self.edges[:, 1]])
         if len(wrong):
             first, then = (self.names[node] for node in self.edges[wrong[0]])
-            raise GraphError(f"{self.name}: the order runs {then!r} before {first!r}, which it uses")
+            raise GraphError(f"{self.name}: the order runs {then!r} before {first!r}, which has to come first")
         return found
 
     def renumbered(self, order: ArrayLike) -> "Graph":
@@ -179,7 +198,8 @@ class Graph:
         position = np.empty(self.num_nodes, dtype=np.int64)
         position[steps] = np.arange(self.num_nodes)
         return Graph.build(
-            position[self.edges],
+            position[self.use_edges],
+            order_edges=position[self.edges[~self.carries]],
             name=self.name,
             names=[self.names[node] for node in steps.tolist()],
             durations=self.durations[steps],
@@ -231,6 +251,15 @@ def _read_edges(name: str, edges: ArrayLike, num_nodes: int) -> Ints:
     # One number per pair: np.unique over rows is twenty times slower.
     keys = np.unique(pairs[:, 0] * num_nodes + pairs[:, 1])
     return np.stack([keys // num_nodes, keys % num_nodes], axis=1)
+
+
+def _join_edges(uses: Ints, orders: Ints) -> tuple[Ints, Bools]:
+    """All pairs, sorted, each once, and which of them carry a result: one that is in both lists does."""
+    pairs = np.concatenate([uses, orders])
+    if not len(orders):
+        return pairs, np.ones(len(pairs), dtype=bool)
+    pairs, places = np.unique(pairs, axis=0, return_index=True)
+    return pairs, places < len(uses)
 
 
 def _read_names(name: str, names: Sequence[str] | None, num_nodes: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 {"format": "lope-graph", "version": 1, "name": "small",
  "nodes": [{"name": "a", "output_bytes": 4, "duration": 2.0, "kept": false}, ...],
- "edges": [["a", "b"], [0, 1], ...]}
+ "edges": [["a", "b"], [0, 1], ...], "order_edges": [...]}
 """
 
 import gzip
@@ -59,7 +59,7 @@ def graph_from_document(document: Any, *, where: str = "graph", require: Sequenc
     if document.get("version", 1) != 1:
         raise GraphError(f"{where}: this is version {document['version']} of the format; this lope reads version 1")
     nodes, edges = document["nodes"], document.get("edges")
-    if not isinstance(edges, list):
+    if edges is None:
         raise GraphError(f'{where}: "edges" (a list of pairs) is missing')
     for index, node in enumerate(nodes):
         if not isinstance(node, dict):
@@ -74,8 +74,8 @@ def graph_from_document(document: Any, *, where: str = "graph", require: Sequenc
         if key in require or any(key in node for node in nodes)
     }
     name = document.get("name")
-    pairs = _pairs(where, edges, names)
-    return Graph.build(pairs, name=str(name) if name is not None else where, names=names, **columns)
+    pairs, orders = _pairs(where, edges, names), _pairs(where, document.get("order_edges", []), names)
+    return Graph.build(pairs, order_edges=orders, name=str(name) if name is not None else where, names=names, **columns)
 
 
 def graph_to_document(graph: Graph) -> dict[str, Any]:
@@ -83,7 +83,8 @@ def graph_to_document(graph: Graph) -> dict[str, Any]:
     arrays = [getattr(graph, argument).tolist() for argument in ATTRIBUTES.values()]
     rows = zip(graph.names, *arrays, strict=True)
     nodes = [{"name": row[0], **dict(zip(ATTRIBUTES, row[1:], strict=True))} for row in rows]
-    return {"format": "lope-graph", "version": 1, "name": graph.name, "nodes": nodes, "edges": graph.edges.tolist()}
+    edges = {"edges": graph.use_edges.tolist(), "order_edges": graph.edges[~graph.carries].tolist()}
+    return {"format": "lope-graph", "version": 1, "name": graph.name, "nodes": nodes, **edges}
 
 
 def write_graph_json(graph: Graph, path: Path) -> None:
@@ -108,9 +109,11 @@ def _column(where: str, nodes: list[dict[str, Any]], names: list[str], key: str)
     return column
 
 
-def _pairs(where: str, edges: list[Any], names: list[str]) -> list[tuple[int, int]]:
+def _pairs(where: str, edges: Any, names: list[str]) -> list[tuple[int, int]]:
     numbers = {name: index for index, name in enumerate(names)}
-    pairs = []
+    pairs: list[tuple[int, int]] = []
+    if not isinstance(edges, list):
+        raise GraphError(f"{where}: edges must be a list of pairs, not {edges!r:.60}")
     for edge in edges:
         if not isinstance(edge, list) or len(edge) != 2:
             raise GraphError(f"{where}: an edge is a pair [from, to], not {edge!r:.60}")

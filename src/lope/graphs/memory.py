@@ -2,7 +2,8 @@
 
 * A node's result is allocated before the node runs and before anything it uses is freed.
 * Scratch bytes are held only while their node runs.
-* A result is freed after the last of its consumers has run; one that nobody uses, after its own node has run.
+* A result is freed after the last node that uses it has run (an order edge is no use); one that
+  nobody uses, after its own node has run.
 * A kept result (a graph output) is never freed. Unless a graph says otherwise, what nobody uses is kept.
 * There is no fragmentation, and weights are no part of the graph: they lie in memory whatever the order.
 
@@ -57,9 +58,9 @@ def last_uses(graph: Graph, order: Ints) -> Ints:
     position = np.empty(graph.num_nodes, dtype=np.int64)
     position[order] = np.arange(graph.num_nodes)
     last = position.copy()
-    used = graph.out_degrees > 0
-    if graph.num_edges:
-        last[used] = np.maximum.reduceat(position[graph.successor_nodes], graph.successor_starts[:-1][used])
+    if len(uses := graph.use_edges):
+        starts = np.flatnonzero(np.diff(uses[:, 0], prepend=-1))
+        last[uses[starts, 0]] = np.maximum.reduceat(position[uses[:, 1]], starts)
     last[graph.kept] = graph.num_nodes
     return last
 
@@ -74,5 +75,5 @@ def peak_lower_bound(graph: Graph) -> int:
     if not graph.num_nodes:
         return 0
     needs = graph.output_bytes + graph.scratch_bytes
-    np.add.at(needs, graph.edges[:, 1], graph.output_bytes[graph.edges[:, 0]])
+    np.add.at(needs, graph.use_edges[:, 1], graph.output_bytes[graph.use_edges[:, 0]])
     return int(max(needs.max(), graph.output_bytes[graph.kept].sum()))

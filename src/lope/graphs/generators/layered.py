@@ -81,12 +81,11 @@ def layer_edges(rng: np.random.Generator, upper: Ints, lower: Ints) -> Ints:
     total = round(DENSITY * len(small) * len(big) + (1 - DENSITY) * len(big))
     counts = np.full(len(big), total // len(big))
     counts[rng.permutation(len(big))[: total % len(big)]] += 1
-    pairs = []
-    for place, count in enumerate(counts.tolist()):
-        centre = math.ceil(place * (len(small) - 1) / max(1, len(big) - 1))
-        first = min(max(0, centre - count // 2), len(small) - count)
-        pairs += [(small[first + step], big[place]) for step in range(count)]
-    edges = np.array(pairs, dtype=np.int64)
+    # ceil(place * (small - 1) / (big - 1)), in whole numbers.
+    centres = -(-np.arange(len(big)) * (len(small) - 1) // max(1, len(big) - 1))
+    firsts = np.clip(centres - counts // 2, 0, len(small) - counts)
+    steps = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    edges = np.stack([small[np.repeat(firsts, counts) + steps], np.repeat(big, counts)], axis=1)
     return edges if small is upper else edges[:, ::-1]
 
 

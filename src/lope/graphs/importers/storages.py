@@ -30,7 +30,8 @@ class Storages:
         self._storage: dict[str, Storage] = {}
         self._names: list[str] = []
         self._bytes: list[int] = []
-        self._edges: set[tuple[int, int]] = set()
+        self._uses: set[tuple[int, int]] = set()
+        self._orders: set[tuple[int, int]] = set()
         self._kept: set[int] = set()
 
     def weight(self, value: str) -> None:
@@ -54,7 +55,7 @@ class Storages:
             storage.readers.append(node)
         for storage in [self._find(value) for value in writes]:
             self._after(storage, node)
-            self._edges.update((reader, node) for reader in storage.readers if reader != node)
+            self._orders.update((reader, node) for reader in storage.readers if reader != node)
             storage.writer, storage.readers = node, []
         own = Storage(node)
         self._storage.update((result, own) for result in results)
@@ -83,10 +84,20 @@ class Storages:
             names.append(wanted if counts[wanted] == 1 else f"{wanted}#{counts[wanted]}")
         kept = np.zeros(len(names), dtype=bool)
         kept[sorted(self._kept)] = True
-        return Graph.build(sorted(self._edges), name=name, names=names, output_bytes=self._bytes, kept=kept)
+        return Graph.build(
+            sorted(self._uses),
+            order_edges=sorted(self._orders),
+            name=name,
+            names=names,
+            output_bytes=self._bytes,
+            kept=kept,
+        )
 
     def _after(self, storage: Storage, node: int) -> None:
-        self._edges.update((first, node) for first in (storage.owner, storage.writer) if first not in (None, node))
+        if storage.owner is not None:
+            self._uses.add((storage.owner, node))
+        if storage.writer is not None:
+            self._orders.add((storage.writer, node))
 
     def _find(self, value: str) -> Storage:
         if value not in self._storage:

@@ -73,6 +73,9 @@ def _model(
     model.add_all_different(positions)
     for first, then in graph.edges.tolist():
         model.add(positions[first] < positions[then])
+    users: list[list[int]] = [[] for _ in range(n)]
+    for first, then in graph.use_edges.tolist():
+        users[first].append(then)
     intervals, demands = [], []
     for v in range(n):
         model.add_hint(positions[v], int(hinted[v]))
@@ -81,7 +84,7 @@ def _model(
             if not graph.kept[v]:
                 end = model.new_int_var(1, n, f"end_{v}")
                 model.add_hint(end, int(ends_hinted[v]))
-                for other in [v, *graph.successors(v).tolist()]:
+                for other in [v, *users[v]]:
                     model.add(end > positions[other])
             length = model.new_int_var(1, n, f"length_{v}")
             model.add_hint(length, int(ends_hinted[v] - hinted[v]))

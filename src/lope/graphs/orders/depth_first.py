@@ -14,7 +14,7 @@ class DepthFirstOrder:
     def order(self, graph: Graph) -> Ints:
         """[n] node numbers, in O(n log n + e log e)."""
         touched = graph.output_bytes.copy()
-        np.add.at(touched, graph.edges[:, 1], graph.output_bytes[graph.edges[:, 0]])
+        np.add.at(touched, graph.use_edges[:, 1], graph.output_bytes[graph.use_edges[:, 0]])
         rank = np.empty(graph.num_nodes, dtype=np.int64)
         by_touched = np.argsort(touched, kind="stable")
         rank[by_touched] = np.arange(graph.num_nodes)

@@ -15,15 +15,16 @@ class Frontier:
 
     def __init__(self, graph: Graph) -> None:
         self._successors = graph.successor_lists
-        self._predecessors = graph.predecessor_lists
+        self._used = graph.used_lists
         self.sizes: list[int] = graph.output_bytes.tolist()
         self.needs: list[int] = (graph.output_bytes + graph.scratch_bytes).tolist()
         self._waiting: list[int] = graph.in_degrees.tolist()
         # A kept result has one consumer that never runs, so its count never falls to 1 while real ones are left.
-        self._unmet: list[int] = (graph.out_degrees + graph.kept).tolist()
+        uses = graph.use_edges
+        self._unmet: list[int] = (np.bincount(uses[:, 0], minlength=graph.num_nodes) + graph.kept).tolist()
         # The numbers of all consumers still to come, XORed: with one left, this is that one.
         left = np.zeros(graph.num_nodes, dtype=np.int64)
-        np.bitwise_xor.at(left, graph.edges[:, 0], graph.edges[:, 1])
+        np.bitwise_xor.at(left, uses[:, 0], uses[:, 1])
         self._left: list[int] = left.tolist()
         self._kept: list[bool] = graph.kept.tolist()
         self.freed = [0 if unmet else size for unmet, size in zip(self._unmet, self.sizes, strict=True)]
@@ -56,7 +57,7 @@ class Frontier:
             if waiting[successor] == 0:
                 fresh.append(successor)
         self.ready.update(fresh)
-        for used in self._predecessors[node]:
+        for used in self._used[node]:
             unmet[used] -= 1
             left[used] ^= node
             if unmet[used] == 1 and not self._kept[used]:

@@ -19,7 +19,7 @@ class XlaListOrder:
     def order(self, graph: Graph) -> Ints:
         """[n] node numbers, in O((n + e) log n)."""
         frontier = Frontier(graph)
-        users = graph.out_degrees.tolist()
+        users = np.bincount(graph.use_edges[:, 0], minlength=graph.num_nodes).tolist()
         entries = 0
         heap: list[tuple[int, int, int, int]] = []
         order = []
