@@ -28,6 +28,10 @@ class Backend(Protocol):
     def device(self) -> str:
         """Where it runs, as torch writes it."""
 
+    @property
+    def can_be_exact(self) -> bool:
+        """Whether `target(exact=True)` can be had here."""
+
     def target(self, exact: bool) -> Target[Any]:
         """The model as target. `exact`: a token's logits depend on its path alone, bit for bit, whatever the pass holds."""
 

@@ -1,0 +1,43 @@
+"""`lope.load`: one call from a model's name to an engine."""
+
+import torch
+
+from lope.core import checks
+from lope.engine.engine import Engine
+from lope.engine.parts import Parts
+from lope.models.loading import load as load_model
+
+
+def load(
+    model: str = "smollm2",
+    *,
+    drafter: str = "ngram",
+    shape: str = "chain",
+    verifier: str = "auto",
+    policy: str = "fixed",
+    draft_stop: str = "never",
+    dtype: str = "auto",
+    device: str = "cpu",
+    threads: int | None = None,
+    exact: bool | None = None,
+    on_draft_error: str = "fail",
+    cache_dequantised: bool = False,
+    progress: bool = True,
+) -> Engine:
+    """Load a model with a drafter beside it.
+
+    model:      `smollm2`, a Hugging Face folder, a GGUF file or a hub name; `hf:` before it: run by transformers.
+    drafter, shape, verifier, policy, draft_stop: parts by name with settings; `lope list` shows them all.
+    exact:      a token's logits have the same bits in any pass, so that the answer with speculation is the plain one,
+                bit for bit. None: wherever the backend can (docs/architecture.md says what it costs).
+    threads:    of torch, for the whole process; None leaves them.
+    Raises LopeError, one clear line, for anything that cannot be done.
+    """
+    if threads is not None:
+        checks.at_least("threads", threads, 1)
+        torch.set_num_threads(threads)
+    loaded = load_model(model, dtype=dtype, device=device, cache_dequantised=cache_dequantised, progress=progress)
+    if exact is None:
+        exact = loaded.backend.can_be_exact
+    parts = Parts(drafter, shape, verifier, policy, draft_stop)
+    return Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
