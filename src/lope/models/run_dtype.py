@@ -80,15 +80,15 @@ def _fingerprint(hidden: int, wide: int, device: torch.device) -> str:
 
 def _cpu() -> str:
     """The processor's model name and the widest instructions that torch uses on it."""
-    name = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
     return f"{name} {torch.backends.cpu.get_cpu_capability()} x{os.cpu_count()}"
 
 
 def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
-    """Seconds for linears of the model's own shapes, one row and sixteen, in both dtypes, interleaved; least of some."""
+    """Seconds for linears of the model's own shapes, one row and sixteen, both dtypes interleaved; the least."""
     layers = {name: _layers(hidden, wide, device, DTYPES[name]) for name in ("float32", "bfloat16")}
     seconds = {name: [math.inf] * len(_ROWS) for name in layers}
     for repeat in range(_REPEATS + 1):
