@@ -9,7 +9,7 @@ import typer
 
 from lope.cli.output import console, print_json
 from lope.core.errors import UsageError
-from lope.graphs import importers, orders
+from lope.graphs import IMPORTERS, ORDERS
 from lope.graphs.graph import Graph
 from lope.graphs.graph_json import read_graph_json
 from lope.graphs.memory import memory_timeline, peak_lower_bound
@@ -23,7 +23,7 @@ SUFFIXES = {".json": "json", ".json.gz": "json", ".onnx": "onnx", ".pt2": "torch
 @app.command()
 def order(
     file: Path = typer.Argument(..., help="A graph: .onnx, .pt2 (torch.export), .json or .json.gz."),
-    method: str = typer.Option("best", help=f"One of {', '.join(orders)}; settings as in beam:width=32."),
+    method: str = typer.Option("best", help=f"One of {', '.join(ORDERS)}; settings as in beam:width=32."),
     seconds: float = typer.Option(10.0, help="Time limit for a method that has one."),
     dynamic: int | None = typer.Option(None, help="Size of every dimension that an ONNX file leaves open."),
     plot: Path | None = typer.Option(None, help="Draw bytes held over the steps, before and after, to this PNG."),
@@ -37,7 +37,7 @@ def order(
     started = time.perf_counter()
     found = rule.order(graph)
     took = time.perf_counter() - started
-    before = memory_timeline(graph, orders.make("as_given").order(graph))
+    before = memory_timeline(graph, ORDERS.make("as_given").order(graph))
     after = memory_timeline(graph, found)
     if plot is not None:
         _plot(plot, graph, {"as given": before, method: after})
@@ -74,13 +74,13 @@ def read_graph(file: Path, *, dynamic: int | None = None) -> Graph:
     if SUFFIXES[suffix] == "json":
         return read_graph_json(file, require=("output_bytes",))
     settings = f":dynamic={dynamic}" if dynamic is not None and SUFFIXES[suffix] == "onnx" else ""
-    graph: Graph = importers.make(SUFFIXES[suffix] + settings).read(file)
+    graph: Graph = IMPORTERS.make(SUFFIXES[suffix] + settings).read(file)
     return graph
 
 
 def rule_with_seconds(method: str, seconds: float) -> Any:
     """The order rule that `method` spells; one that takes `seconds` gets the limit, unless the text sets its own."""
-    rule = orders.make(method)
+    rule = ORDERS.make(method)
     takes = [field.name for field in dataclasses.fields(rule)]
     if "seconds" in takes and "seconds=" not in method:
         return dataclasses.replace(rule, seconds=seconds)

@@ -8,7 +8,7 @@ import typer
 
 from lope.cli.output import console, print_json
 from lope.core.errors import UsageError
-from lope.graphs import schedulers
+from lope.graphs import SCHEDULERS
 from lope.graphs.graph_json import read_graph_json
 from lope.graphs.schedules.lower_bound import makespan_lower_bound
 from lope.graphs.schedules.machines import Machines
@@ -22,14 +22,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def schedule(
     file: Path = typer.Argument(..., help="A graph: .json or .json.gz with a duration for every node."),
     machines: str = typer.Option(..., help="Capacity of each machine type, as 6000 or 1,1,4."),
-    method: str = typer.Option("best", help=f"One of {', '.join(schedulers)}; settings as in gumbel:samples=64."),
+    method: str = typer.Option("best", help=f"One of {', '.join(SCHEDULERS)}; settings as in gumbel:samples=64."),
     plot: Path | None = typer.Option(None, help="Draw the schedule to this .png, .svg or .pdf."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Schedule a computation graph on machines so that it ends early."""
     if not file.name.endswith((".json", ".json.gz")):
         raise UsageError(f"{file}: a graph to schedule is a .json or .json.gz file")
-    limits, rule = Machines.read(machines), schedulers.make(method)
+    limits, rule = Machines.read(machines), SCHEDULERS.make(method)
     graph = read_graph_json(file, require=("duration",))
     limits.check(graph)
     started = time.perf_counter()

@@ -2,7 +2,7 @@
 
 from lope.core.registry import Room
 
-orders = Room(
+ORDERS = Room(
     "order",
     {
         "as_given": "lope.graphs.orders.as_given:AsGivenOrder",
@@ -18,7 +18,7 @@ orders = Room(
     },
 )
 
-importers = Room(
+IMPORTERS = Room(
     "importer",
     {
         "json": "lope.graphs.graph_json:JsonImporter",
@@ -27,7 +27,7 @@ importers = Room(
     },
 )
 
-generators = Room(
+GENERATORS = Room(
     "generator",
     {
         "layered": "lope.graphs.generators.layered:LayeredGraphs",
@@ -38,7 +38,7 @@ generators = Room(
     },
 )
 
-schedulers = Room(
+SCHEDULERS = Room(
     "scheduler",
     {
         "as_given": "lope.graphs.schedules.as_given:AsGivenSchedule",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lope.core.errors import SettingError
-from lope.graphs import generators, orders, schedulers
+from lope.graphs import GENERATORS, ORDERS, SCHEDULERS
 from lope.graphs.graph import Graph
 from lope.graphs.memory import peak_lower_bound, peak_memory
 from lope.graphs.schedules.lower_bound import makespan_lower_bound
@@ -41,7 +41,7 @@ def compare(family: str, name: str, methods: list[str], *, data: str | None = No
     every: dict[str, list[float]] = {}
     seconds: dict[str, float] = {}
     for method in methods:
-        part = (schedulers if machines else orders).make(method)
+        part = (SCHEDULERS if machines else ORDERS).make(method)
         _cost(part, tiny, machines and Machines((1,) * len(machines.capacities)))
         started = time.perf_counter()
         every[method] = [_cost(part, graph, machines) for graph in graphs]
@@ -58,15 +58,15 @@ def read_set(family: str, name: str, data: str | None = None) -> tuple[list[Grap
         counts = size.split("x")
         if len(counts) != 2 or not all(count.isdecimal() for count in counts):
             raise SettingError(f"a jssp set is JOBSxMACHINES or JOBSxMACHINES-train, as 25x30, not {name!r}")
-        shops = generators.part("jssp")(int(counts[0]), int(counts[1]), split or "test")
+        shops = GENERATORS.part("jssp")(int(counts[0]), int(counts[1]), split or "test")
         return shops.graphs(), shops.machines
     if family == "tpch":
-        jobs = generators.part("tpch")(name, data)
+        jobs = GENERATORS.part("tpch")(name, data)
         return jobs.graphs(), jobs.machines
     if family == "layered":
         if not name.isdecimal():
             raise SettingError(f"a layered set is a number of nodes, as 1000, not {name!r}")
-        return generators.part("layered")(int(name)).graphs(), None
+        return GENERATORS.part("layered")(int(name)).graphs(), None
     raise SettingError(f"bench families are {', '.join(FAMILIES)}, not {family!r}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lope.core.errors import UsageError
-from lope.graphs import schedulers
+from lope.graphs import SCHEDULERS
 from lope.graphs.graph import Graph
 from lope.graphs.schedules.cp_sat import CpSatSchedule
 from lope.graphs.schedules.critical_path import CriticalPathSchedule
@@ -19,7 +19,7 @@ from lope.graphs.schedules.machines import Machines
 from lope.graphs.schedules.paths import heads, tails
 from lope.graphs.schedules.ticks import whole_ticks
 
-QUICK = [name for name in schedulers if name not in ("cp_sat", "learned")]
+QUICK = [name for name in SCHEDULERS if name not in ("cp_sat", "learned")]
 
 
 def serial_starts(graph: Graph, capacities: tuple[int, ...], order: tuple[int, ...], feasible: Callable) -> list[float]:
@@ -60,7 +60,7 @@ def test_every_quick_scheduler_is_feasible_and_above_the_bound(
     name: str, seed: int, draw: Callable, feasible: Callable
 ) -> None:
     graph, machines = draw(seed, 30)
-    found = schedulers.make(name).schedule(graph, machines)
+    found = SCHEDULERS.make(name).schedule(graph, machines)
     assert feasible(graph, machines.capacities, found.starts.tolist())
     assert found.makespan >= makespan_lower_bound(graph, machines) - 1e-9
 
@@ -68,9 +68,9 @@ def test_every_quick_scheduler_is_feasible_and_above_the_bound(
 @pytest.mark.parametrize("name", QUICK)
 def test_every_quick_scheduler_refuses_what_cannot_run(name: str) -> None:
     with pytest.raises(UsageError, match="empty"):
-        schedulers.make(name).schedule(Graph.build([], num_nodes=0), Machines((1,)))
+        SCHEDULERS.make(name).schedule(Graph.build([], num_nodes=0), Machines((1,)))
     with pytest.raises(UsageError, match="holds 2 units"):
-        schedulers.make(name).schedule(Graph.build([], num_nodes=1, resources=[2]), Machines((1,)))
+        SCHEDULERS.make(name).schedule(Graph.build([], num_nodes=1, resources=[2]), Machines((1,)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -137,4 +137,4 @@ def test_ticks_are_whole_where_decimals_are_short() -> None:
 @pytest.mark.parametrize("text", ["gumbel:samples=0", "gumbel:scale=-1", "cp_sat:seconds=0", "best:samples=0", "cpp"])
 def test_bad_settings_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        schedulers.make(text)
+        SCHEDULERS.make(text)
