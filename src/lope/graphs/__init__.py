@@ -15,6 +15,7 @@ ORDERS = Room(
         "exact": "lope.graphs.orders.exact:ExactOrder",
         "cp_sat": "lope.graphs.orders.cp_sat:CpSatOrder",
         "best": "lope.graphs.orders.best_of:BestOfOrder",
+        "topoformer": "lope.graphs.learned.topoformer_order:TopoformerOrder",
     },
 )
 

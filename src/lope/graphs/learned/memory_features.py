@@ -17,11 +17,12 @@ def memory_features(graph: Graph, reach: Bools, known_order: NDArray[np.int64]) 
     above and below, the place in the known order; each over its maximum.
     """
     n, sizes = graph.num_nodes, graph.output_bytes.astype(np.float64)
-    before, after = graph.edges[:, 0], graph.edges[:, 1]
+    before, after = graph.use_edges[:, 0], graph.use_edges[:, 1]
+    users = np.bincount(before, minlength=n)
     inputs = np.bincount(after, weights=sizes[before], minlength=n).astype(np.float64)
-    sole = sizes[before] * ((graph.out_degrees[before] == 1) & ~graph.kept[before])
+    sole = sizes[before] * ((users[before] == 1) & ~graph.kept[before])
     freed = np.bincount(after, weights=sole, minlength=n).astype(np.float64)
-    shared = np.where(graph.kept[before], 0.0, sizes[before] / graph.out_degrees[before])
+    shared = np.where(graph.kept[before], 0.0, sizes[before] / users[before])
     freed_share = np.bincount(after, weights=shared, minlength=n).astype(np.float64)
     ones = np.ones(n)
     height = tails(graph, ones)

@@ -51,7 +51,7 @@ class PriorityNetwork(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.perceptron = nn.Sequential(nn.Linear(shape.width, shape.width), nn.ReLU(), last)
-        self.scale = nn.Parameter(torch.tensor(shape.scale), requires_grad=shape.trained_scale)
+        self.scale = nn.Parameter(torch.tensor(float(shape.scale)), requires_grad=shape.trained_scale)
 
     def forward(self, features: torch.Tensor, relations: torch.Tensor, heuristic: torch.Tensor) -> torch.Tensor:
         """[n] logits from [n, F] features, additive [7, n, n] relations and the [n] standardised heuristic."""

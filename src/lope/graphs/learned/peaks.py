@@ -12,10 +12,9 @@ def peaks(graph: Graph, orders: Ints) -> Ints:
     position = np.empty((num_orders, n), dtype=np.int64)
     position[rows, orders] = np.arange(n)
     last = position.copy()
-    used = np.flatnonzero(graph.out_degrees)
-    if len(used):
-        consumers = position[:, graph.successor_nodes]
-        last[:, used] = np.maximum.reduceat(consumers, graph.successor_starts[used], axis=1)
+    if len(uses := graph.use_edges):
+        starts = np.flatnonzero(np.diff(uses[:, 0], prepend=-1))
+        last[:, uses[starts, 0]] = np.maximum.reduceat(position[:, uses[:, 1]], starts, axis=1)
     last[:, graph.kept] = n
     freed = np.bincount(
         (rows * (n + 1) + last).ravel(),
