@@ -14,6 +14,9 @@ from lope.core.errors import LopeError
 from lope.version import __version__
 
 VERBS: dict[str, str] = {
+    "run": "lope.cli.run:app",
+    "chat": "lope.cli.chat:app",
+    "list": "lope.cli.list:app",
     "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
 }
@@ -22,11 +25,11 @@ VERBS: dict[str, str] = {
 class LazyVerbs(TyperGroup):
     """A command group that imports a verb's module when the verb is asked for."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """The verbs, in the order of the table."""
         return list(VERBS)
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import the verb and turn its Typer app into a command."""
         if cmd_name not in VERBS:
             return None

@@ -6,6 +6,7 @@ import sys
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.markup import escape
 
 console = Console(highlight=False)
 complaints = Console(stderr=True, highlight=False)
@@ -32,5 +33,5 @@ def fail(message: str, *, exit_code: int, as_json: bool = False, document: dict[
     """End the command with one clear line on stderr; with --json, the JSON there is, with an `error` in it."""
     if as_json:
         print_json({**(document or {}), "error": message})
-    complaints.print(f"[red]lope:[/red] {message}", soft_wrap=True, markup=True)
+    complaints.print(f"[red]lope:[/red] {escape(message)}", soft_wrap=True)
     raise SystemExit(exit_code)
