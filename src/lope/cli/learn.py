@@ -14,6 +14,9 @@ from rich.table import Table
 
 from lope.cli.output import complaints, console, print_json
 from lope.core.errors import UsageError
+from lope.learning import LQ_SYSTEMS
+from lope.learning.bandits.experiment import BernoulliExperiment
+from lope.learning.lq.experiment import LqExperiment
 from lope.learning.mdp.experiment import MdpExperiment
 from lope.learning.mdp.mdp_file import MdpFile
 from lope.learning.mdp.random_mdp import RandomMDP
@@ -102,6 +105,54 @@ def mdp(
     chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
     study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
     _report(study, file, out, as_json)
+
+
+@app.command()
+def lq(
+    system: Annotated[str, typer.Option(help="public, laplacian, unstable or file:path=FILE (A, B, Q, R).")] = "public",
+    realised: Realised = False,
+    method: Methods = None,
+    seeds: Seeds = 40,
+    steps: Steps = 10_000,
+    first_seed: FirstSeed = 0,
+    processes: Processes = None,
+    points: Points = CHECKPOINTS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Linear-quadratic control of a system whose A and B are not known."""
+    experiment = LqExperiment(LQ_SYSTEMS.make(system), realised)
+    both = ("psrl_lq", "psrl_lq:growth=false", "psrl_lq:halving=false")
+    chosen = tuple(method or (*both, "certainty_equivalence", "optimal"))
+    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    _report(study, f"linear-quadratic control, {system} system", out, as_json)
+
+
+@app.command()
+def bandit(
+    chances: Annotated[str, typer.Option(help="How often each arm pays, separated by commas.")] = "0.6,0.4",
+    switch_at: Annotated[int | None, typer.Option(help="Reverse the arms at this step.")] = None,
+    method: Methods = None,
+    seeds: Seeds = 40,
+    steps: Steps = 10_000,
+    first_seed: FirstSeed = 0,
+    processes: Processes = None,
+    points: Points = CHECKPOINTS,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Bernoulli arms; j_star is then the best arm's chance."""
+    every = ("ucb1", "ucb_tuned", "thompson", "gaussian_thompson", "exp3", "epsilon_greedy")
+    experiment = BernoulliExperiment(_numbers(chances), switch_at)
+    study = Study(experiment, tuple(method or every), seeds, steps, first_seed, _processes(processes), points)
+    _report(study, f"Bernoulli arms {chances}", out, as_json)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(item) for item in text.split(","))
+    except ValueError:
+        raise UsageError(f"--chances takes numbers separated by commas, not {text!r}") from None
 
 
 def _processes(asked: int | None) -> int:

@@ -34,3 +34,22 @@ MDPS = Room(
         "file": "lope.learning.mdp.mdp_file:MdpFile",
     },
 )
+
+LQ_LEARNERS = Room(
+    "LQ learner",
+    {
+        "optimal": "lope.learning.lq.optimal:Optimal",
+        "psrl_lq": "lope.learning.lq.psrl_lq:PsrlLq",
+        "certainty_equivalence": "lope.learning.lq.certainty_equivalence:CertaintyEquivalence",
+    },
+)
+
+LQ_SYSTEMS = Room(
+    "LQ system",
+    {
+        "public": "lope.learning.lq.public_system:PublicSystem",
+        "laplacian": "lope.learning.lq.laplacian_system:LaplacianSystem",
+        "unstable": "lope.learning.lq.unstable_system:UnstableSystem",
+        "file": "lope.learning.lq.system_file:SystemFile",
+    },
+)

@@ -1,0 +1,1 @@
+"""Linear-quadratic control with unknown dynamics: systems, learners, regret."""
