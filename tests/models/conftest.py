@@ -1,0 +1,44 @@
+"""Tiny checkpoints, written once for all tests of a session; a cache folder of its own for every test."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+from tests.models import families
+
+
+@pytest.fixture(autouse=True)
+def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """name -> (transformers model, its folder, its F32 GGUF file)."""
+    made: dict[str, Any] = {}
+
+    def make(name: str) -> Any:
+        if name not in made:
+            place = tmp_path_factory.mktemp(name)
+            model = families.hugging_face(name)
+            folder = families.save_folder(model, place / "folder")
+            made[name] = (model, folder, families.save_gguf(name, model, place / "tiny.gguf"))
+        return made[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def quantised(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[[str], Any]) -> Callable[[str], Path]:
+    """name -> a Q8_0 GGUF file of the same model."""
+
+    def make(name: str) -> Path:
+        path = tmp_path_factory.getbasetemp() / f"{name}.q8.gguf"
+        if not path.exists():
+            families.save_gguf(name, tiny(name)[0], path, kind=gguf.GGMLQuantizationType.Q8_0)
+        return path
+
+    return make
