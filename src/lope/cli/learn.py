@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.progress import Progress
 from rich.table import Table
 
@@ -25,7 +27,8 @@ from lope.learning.result_file import curves, document
 from lope.learning.study import Study
 from lope.learning.trials import CHECKPOINTS, Trials
 
-COLUMNS = 4  # checkpoints shown in the table
+WIDE = 100_000  # regret from here on is shown with two digits, to keep the table narrow
+COLUMNS = 3  # checkpoints shown in the table
 
 app = typer.Typer(no_args_is_help=True, help="Run the learning algorithms on their own benchmarks and show regret.")
 
@@ -184,16 +187,21 @@ def _write(study: Study, trials: dict[str, Trials], title: str, out: Path, secon
 
 
 def _table(study: Study, trials: dict[str, Trials], title: str) -> Table:
-    """Mean regret ± standard error at a few checkpoints, a line per method."""
+    """Mean regret ± standard error at a few checkpoints and the median at the last, a line per method."""
     at = study.at
     shown = sorted({round((index + 1) * len(at) / COLUMNS) - 1 for index in range(COLUMNS)} - {-1})
     first = next(iter(trials.values()))
-    table = Table(title=f"{title}, {study.seeds} seeds, J* = {first.optimum.mean():.6f}")
-    table.add_column("method")
+    table = Table(title=f"{title}, {study.seeds} seeds, J* = {first.optimum.mean():.6f}", box=SIMPLE_HEAD)
+    table.add_column("method", overflow="fold", min_width=12)
     for index in shown:
         table.add_column(f"{at[index]:,}", justify="right", no_wrap=True)
-    table.add_column("episodes", justify="right")
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("plans", justify="right", no_wrap=True)
     for method, trial in trials.items():
-        cells = [f"{trial.mean[index]:.4g} ± {trial.stderr[index]:.2g}" for index in shown]
-        table.add_row(method, *cells, f"{trial.episodes.mean():.0f}")
+        cells = [f"{_short(trial.mean[index])} ± {trial.stderr[index]:.2g}" for index in shown]
+        table.add_row(method, *cells, _short(float(np.median(trial.regret[:, -1]))), f"{trial.episodes.mean():.0f}")
     return table
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < WIDE else f"{value:.2g}"

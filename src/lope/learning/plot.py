@@ -28,7 +28,8 @@ def plot_regret(curves: dict[str, Any], title: str, path: Path) -> None:
 def _draw(axes: Axes, curves: dict[str, Any]) -> None:
     at = np.asarray(curves["at"])
     for method, curve in curves["regret"].items():
-        mean, width = np.asarray(curve["mean"]), BAND * np.nan_to_num(np.asarray(curve["stderr"]))
+        mean = np.array(curve["mean"], dtype=np.float64)  # None, where there is no number, becomes NaN: a gap
+        width = BAND * np.nan_to_num(np.array(curve["stderr"], dtype=np.float64))
         (line,) = axes.plot(at, mean, label=method)
         axes.fill_between(at, mean - width, mean + width, color=line.get_color(), alpha=0.2, linewidth=0)
     axes.set_xlabel("step")

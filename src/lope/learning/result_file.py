@@ -1,9 +1,10 @@
 """What a study writes down: the curves, every repeat, and all that is needed to run it again."""
 
+import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,9 @@ def document(study: Study, trials: Mapping[str, Trials], seconds: float, command
     }
 
 
-def _numbers(values: Any) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in values]
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    """Rounded; what is not finite (a lost run, the spread of one run) has no number in JSON."""
+    return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None for value in values]
 
 
 def _commit() -> str | None:

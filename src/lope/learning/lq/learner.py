@@ -41,4 +41,4 @@ def prior(system: LinearSystem, num_runs: int, mean: float, variance: float) -> 
     """N(mean, variance) on every entry of [A B]', for N runs."""
     size = system.num_states + system.num_inputs
     means = np.full((num_runs, size, system.num_states), mean)
-    return Posterior(means, np.tile(variance * np.eye(size), (num_runs, 1, 1)), system.noise)
+    return Posterior(means, np.tile(variance**0.5 * np.eye(size), (num_runs, 1, 1)), system.noise)

@@ -6,32 +6,39 @@ from lope.learning.lq.system import Matrix
 
 
 class Posterior:
-    """theta' = [A B]; column i, which predicts x'(i), is N(mean[:, i], covariance): one covariance for all columns.
+    """theta' = [A B]; column i, which predicts x'(i), is N(mean[:, i], S): one covariance S for all columns.
 
-    mean: [N, d, n] with d = n + m. covariance: [N, d, d]. log_det: [N], of the covariance.
+    mean: [N, d, n] with d = n + m. root: [N, d, d], S = root root'. log_det: [N], of S.
     """
 
-    def __init__(self, mean: Matrix, covariance: Matrix, noise: float) -> None:
+    def __init__(self, mean: Matrix, root: Matrix, noise: float) -> None:
         self.mean = mean
-        self.covariance = covariance
-        self.log_det: Matrix = np.linalg.slogdet(covariance)[1]
+        self.root = root
+        self.log_det: Matrix = 2 * np.linalg.slogdet(root)[1]
         self._variance = noise**2
+
+    @property
+    def covariance(self) -> Matrix:
+        """S, [N, d, d]."""
+        covariance: Matrix = self.root @ self.root.swapaxes(1, 2)
+        return covariance
 
     def update(self, z: Matrix, arrived: Matrix) -> None:
         """Learn from z = (x, u) [N, d] and the next state [N, n].
 
-        mean += S z (x' - mean' z)' / (noise^2 + z'Sz), S -= S z z' S / (noise^2 + z'Sz); log det S by the matrix
-        determinant lemma. S z z' S is formed as an outer product of one vector, so S stays symmetric.
+        mean += S z (x' - mean' z)' / (noise^2 + z'Sz), S -= S z z' S / (noise^2 + z'Sz), the latter on the root
+        (Potter 1963; Maybeck 1979, section 7.3): a state of an unstable system may be 1e9, and plain subtraction
+        would then leave S with a negative direction. log det S follows from the matrix determinant lemma.
         """
-        spread = (self.covariance @ z[..., None])[..., 0]
-        total = self._variance + (z * spread).sum(axis=1)
+        turned = (z[:, None, :] @ self.root)[:, 0]
+        spread = (self.root @ turned[..., None])[..., 0]
+        total = self._variance + (turned * turned).sum(axis=1)
         surprise = arrived - (z[:, None, :] @ self.mean)[:, 0]
-        direction = spread / np.sqrt(total)[:, None]
-        self.mean = self.mean + direction[:, :, None] * (surprise / np.sqrt(total)[:, None])[:, None, :]
-        self.covariance = self.covariance - direction[:, :, None] * direction[:, None, :]
+        self.mean = self.mean + spread[:, :, None] * (surprise / total[:, None])[:, None, :]
+        share = 1 / (total + np.sqrt(total * self._variance))
+        self.root = self.root - (share[:, None] * spread)[:, :, None] * turned[:, None, :]
         self.log_det = self.log_det - np.log(total / self._variance)
 
-    def restart(self, mean: Matrix, covariance: Matrix) -> None:
+    def restart(self, fresh: "Posterior") -> None:
         """Forget everything."""
-        fresh = Posterior(mean, covariance, self._variance**0.5)
-        self.mean, self.covariance, self.log_det = fresh.mean, fresh.covariance, fresh.log_det
+        self.mean, self.root, self.log_det = fresh.mean, fresh.root, fresh.log_det

@@ -62,7 +62,7 @@ class PsrlLqSession:
         self._costs = (system.state_cost, system.input_cost)
         self._num_states, self._time = system.num_states, 0
         self.posterior = prior(system, num_runs, rule.prior_mean, rule.prior_variance)
-        self._fresh = (self.posterior.mean, self.posterior.covariance)
+        self._fresh = prior(system, num_runs, rule.prior_mean, rule.prior_variance)
         self.gains = np.zeros((num_runs, system.num_inputs, system.num_states))
         self._began = np.zeros(num_runs, dtype=np.int64)
         self._previous = np.zeros(num_runs, dtype=np.int64)
@@ -73,7 +73,7 @@ class PsrlLqSession:
     def act(self, states: Matrix) -> Matrix:
         """u = -K_k x, after starting the episodes that are due."""
         if self._rule.restart is not None and self._time > 0 and self._time % self._rule.restart == 0:
-            self.posterior.restart(*self._fresh)
+            self.posterior.restart(self._fresh)
             self._log_det[:] = np.inf
             self._previous[:] = 0
             self._began[:] = self._time - self._rule.min_length
@@ -108,8 +108,7 @@ class PsrlLqSession:
 
     def _draw(self, run: int) -> Matrix:
         """The gain of the first admissible draw; a draw without a Riccati solution is not admissible."""
-        mean, stream = self.posterior.mean[run], self._streams[run]
-        root = np.linalg.cholesky(self.posterior.covariance[run])
+        mean, root, stream = self.posterior.mean[run], self.posterior.root[run], self._streams[run]
         for _ in range(self._rule.max_draws):
             theta = mean + root @ stream.standard_normal(mean.shape)
             state_map, input_map = theta[: self._num_states].T, theta[self._num_states :].T
