@@ -1,0 +1,135 @@
+"""What the contracts share: how a draft is checked, how a drafter is asked, and a target beside which it drafts."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from lope.core.budget import Budget
+from lope.core.chance import KeyedChance
+from lope.core.draft import ROOT, Draft, Draw
+from lope.core.noise import key
+from lope.core.prompt import Path, Prompt
+from lope.core.protocols import Ask
+from lope.core.rows import Rows
+from lope.core.sampling import Sampling
+from lope.drafters.autoregressive import AutoregressiveDrafter
+from lope.drafters.workshop import Workshop
+from lope.models.table_draft import TableDraftModel
+from lope.shapes import SHAPES
+from lope.stops import STOPS
+
+PLAIN = Sampling(temperature=1.0)
+
+
+class WordyModel(TableDraftModel):
+    """Many words and the engine's precision: float32 logits, one of 64 rows by the whole context."""
+
+    @cached_property
+    def logits(self) -> Tensor:
+        generator = torch.Generator().manual_seed(self.seed)
+        return self.spread * torch.randn(64, self.vocabulary, generator=generator)
+
+    def step(self, steps: Any) -> Any:
+        contexts = [[step.session.ids + step.tree.words(node) for node in step.frontier] for step in steps]
+        which = [[key(*context) % 64 for context in level] for level in contexts]
+        return [(Rows(self.logits[rows], None, self.vocabulary, float("-inf")), None) for rows in which]
+
+
+def ask(session: Any, *, budget: Budget, sampling: Sampling, prompt: Path, seed: int = 0) -> Ask[Any]:
+    """An ask whose sampler stands at the end of `prompt`."""
+    return Ask(session, budget, sampling.begin(Prompt(prompt)), KeyedChance(seed, 0, len(prompt)))
+
+
+def grown(
+    shape: Any, *, budget: Budget, sampling: Sampling = PLAIN, seed: int = 0, model: Any = None, stop: Any = None
+) -> Draft:
+    """One draft of a shape over a table model, after the prompt (0, 1)."""
+    drafter = AutoregressiveDrafter(model or TableDraftModel(), shape, STOPS.make("never") if stop is None else stop)
+    session = drafter.open(Prompt((0, 1)), None)
+    [draft] = drafter.propose([ask(session, budget=budget, sampling=sampling, prompt=(0, 1), seed=seed)])
+    return draft
+
+
+def check_draft(draft: Draft, budget: Budget, kinds: frozenset[Draw], sources: int) -> None:
+    """The invariants of every draft, whoever proposed it."""
+    count = len(draft)
+    assert all(ROOT <= parent < node for node, parent in enumerate(draft.parents)), "parents come first"
+    assert len(draft.parents) == len(draft.draws) == len(draft.source) == count
+    assert len(draft.law_of) == count + 1
+    assert count <= max(0, budget.nodes), "a budget is a hard cap"
+    assert max(draft.depths, default=0) <= max(0, budget.depth), "a budget is a hard cap"
+    assert set(draft.draws) <= kinds, "a drafter draws only as it says"
+    assert all(0 <= source < sources for source in draft.source)
+    assert all(parent == ROOT or draft.firsts[parent] == parent for parent in draft.parents), "copies have no children"
+    drawn_parents = [parent for parent in range(ROOT, count) if _check_family(draft, parent)]
+    assert [parent for parent in range(ROOT, count) if draft.law_of[parent + 1] >= 0] == drawn_parents
+    rows = [draft.law_of[parent + 1] for parent in drawn_parents]
+    assert sorted(rows) == list(range(0 if draft.laws is None else len(draft.laws))), "one row for each drawn family"
+    if draft.laws is not None:
+        _check_laws(draft.laws)
+        for parent, row in zip(drawn_parents, rows, strict=True):
+            law = draft.laws.dense(row)
+            drawn = [node for node in draft.children[parent + 1] if draft.draws[node] is not Draw.POINT]
+            assert all(law[draft.tokens[node]] > 0 for node in drawn), "a drawn token has mass in its law"
+
+
+def _check_family(draft: Draft, parent: int) -> bool:
+    """Check the children of one parent; True if any was drawn."""
+    nodes = draft.children[parent + 1]
+    if not nodes:
+        return False
+    assert nodes == tuple(range(nodes[0], nodes[0] + len(nodes))), "siblings stand together"
+    points = [draft.draws[node] is Draw.POINT for node in nodes]
+    assert points == sorted(points), "drawn siblings come before points"
+    kinds = {draft.draws[node] for node in nodes} - {Draw.POINT}
+    assert len(kinds) <= 1, "one drawn kind in a family"
+    assert (kinds == {Draw.ONLY}) == (points.count(False) == 1), "ONLY is the single drawn child"
+    tokens = Counter(draft.tokens[node] for node in nodes)
+    if kinds != {Draw.INDEPENDENT}:
+        assert max(tokens.values()) == 1, "only independent siblings may be equal"
+    assert all(tokens[draft.tokens[node]] == 1 for node in nodes if draft.draws[node] is Draw.POINT)
+    return bool(kinds)
+
+
+def _check_laws(laws: Rows) -> None:
+    assert laws.rest == 0.0, "laws are probabilities"
+    assert bool((laws.values >= 0).all())
+    assert torch.allclose(laws.values.to(torch.float64).sum(-1), torch.ones(len(laws), dtype=torch.float64), atol=1e-5)
+    for row in range(len(laws)):
+        held = laws.held(row)
+        assert len(held.unique()) == len(held), "a row holds a token once"
+        assert bool(((held >= 0) & (held < laws.size)).all())
+
+
+def same_draft(one: Draft, other: Draft) -> bool:
+    """Bit for bit."""
+    if (one.tokens, one.parents, one.draws, one.law_of) != (other.tokens, other.parents, other.draws, other.law_of):
+        return False
+    if one.laws is None or other.laws is None:
+        return one.laws is other.laws
+    return all(torch.equal(one.laws.dense(row), other.laws.dense(row)) for row in range(len(one.laws)))
+
+
+def workshop(shape: str = "rsd_s:width=2,depth=3", stop: str = "never", vocabulary: int = 6) -> Workshop:
+    """A target, and models to load, made of tables; every model has a context of 64 items."""
+
+    def model(name: str) -> Any:
+        backend: Any = SimpleNamespace(vocab_size=vocabulary, context=64)
+        backend.draft_model = lambda: WordyModel(vocabulary)
+        backend.truncated = lambda layers: backend
+        return SimpleNamespace(name=name, backend=backend, tokenizer=SimpleNamespace(fingerprint="the same"))
+
+    return Workshop(model("target"), SHAPES.make(shape), STOPS.make(stop), model)
+
+
+@pytest.fixture(scope="session")
+def kit() -> SimpleNamespace:
+    """The functions above (test folders are no packages)."""
+    functions: list[Callable[..., Any]] = [ask, grown, check_draft, same_draft, workshop]
+    return SimpleNamespace(wordy=WordyModel, plain=PLAIN, **{function.__name__: function for function in functions})
