@@ -93,7 +93,8 @@ def test_ties(values: list[int], count: int, ratio: float) -> None:
     logits = torch.tensor([values], dtype=torch.float64)
     nothing = torch.zeros(1, 1, dtype=torch.int64)
     kept = torch.isfinite(theirs.TopKLogitsWarper(count)(nothing, logits))
-    assert torch.equal(top_k(logits, count), kept)
+    columns, ours = top_k(logits, count)
+    assert torch.equal(torch.zeros_like(kept).scatter(-1, columns, ours), kept)
     assert torch.equal(min_p(logits, ratio), torch.isfinite(theirs.MinPLogitsWarper(ratio)(nothing, logits)))
     columns, ours = candidates(logits, ratio)
     survivors = logits.gather(-1, columns)[ours].sort().values

@@ -1,7 +1,8 @@
 """Temperature, top-k, top-p, min-p: in the order and with the meaning of transformers' logits warpers.
 
-None of them sorts the vocabulary: top-p looks at the largest logits only, and at more of them until they provably hold
-all that it keeps (sorting 49,152 logits costs more than a forward pass of a small model).
+None of them sorts the vocabulary: top-k and top-p look at the largest logits only, and at more of them until they
+provably hold all that is kept (sorting 49,152 logits costs more than a forward pass of a small model). What they return
+is narrow, so that everything after them is cheap.
 """
 
 import math
@@ -12,11 +13,19 @@ from torch import Tensor
 _FIRST_LOOK = 128
 
 
-def top_k(values: Tensor, count: int) -> Tensor:
-    """Mask [r, C] of the `count` largest of each row; ties with the last one stay."""
-    if count >= values.shape[-1]:
-        return torch.ones_like(values, dtype=torch.bool)
-    return values >= torch.topk(values, count, dim=-1).values[:, -1:]
+def top_k(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of each row; ties with the last one stay (Fan et al. 2018).
+
+    values: [r, C] logits, -inf where a token is out. Returns (columns [r, m] by descending logit, kept [r, m]).
+    """
+    width = values.shape[-1]
+    look = min(count + 1, width)
+    while True:
+        top = torch.topk(values, look, dim=-1)
+        last = top.values[:, min(count, width) - 1, None]
+        if look == width or not bool(((top.values[:, -1:] == last) & torch.isfinite(last)).any()):
+            return top.indices, top.values >= last
+        look = min(4 * look, width)
 
 
 def candidates(values: Tensor, top_p: float) -> tuple[Tensor, Tensor]:

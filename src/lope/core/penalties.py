@@ -20,7 +20,7 @@ def columns_of(tokens: Tensor, ids: Tensor | None) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class RepetitionPenalty:
-    """Keskar et al. 2019 (CTRL), as in transformers: seen tokens' logits / penalty if positive, · penalty if negative."""
+    """Keskar et al. 2019 (CTRL), as in transformers: a seen logit is divided by it if positive, else multiplied."""
 
     penalty: float
 

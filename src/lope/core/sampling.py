@@ -116,14 +116,10 @@ class PipelineSampler:
         settings = self._settings
         values = rows.values / settings.temperature
         ids = rows.ids
-        if settings.top_k is not None:
-            values = values.masked_fill(~top_k(values, settings.top_k), float("-inf"))
+        if settings.top_k is not None and settings.top_k < values.shape[-1]:
+            values, ids = _narrowed(values, ids, *top_k(values, settings.top_k))
         if settings.top_p is not None and settings.top_p < 1.0:
-            columns, kept = candidates(values, settings.top_p)
-            values = values.gather(-1, columns).masked_fill(~kept, float("-inf"))
-            ids = (
-                columns if ids is None else (ids if ids.dim() == 2 else ids.expand_as(rows.values)).gather(-1, columns)
-            )
+            values, ids = _narrowed(values, ids, *candidates(values, settings.top_p))
         if settings.min_p:
             values = values.masked_fill(~min_p(values, settings.min_p), float("-inf"))
         probability = torch.softmax(values, dim=-1)
@@ -153,6 +149,12 @@ class PipelineSampler:
         if not bool(torch.isfinite(values).any()):
             raise SettingError("the masks and penalties leave no token to choose from")
         return values
+
+
+def _narrowed(values: Tensor, ids: Tensor | None, columns: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    """Only these columns [r, m] of values [r, C], -inf where not kept, and their token ids [r, m]."""
+    tokens = columns if ids is None else ids.expand_as(values).gather(-1, columns)
+    return values.gather(-1, columns).masked_fill(~kept, float("-inf")), tokens
 
 
 def _best(rows: Rows) -> Rows:
