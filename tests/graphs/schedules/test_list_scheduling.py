@@ -50,8 +50,9 @@ def test_an_order_that_is_no_permutation_is_refused(order: list[int]) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("decoder", ["list", "insertion"])
 @pytest.mark.parametrize("seed", range(5))
-def test_compiled_and_python_agree_to_the_last_bit(seed: int, draw: Callable) -> None:
+def test_compiled_and_python_agree_to_the_last_bit(seed: int, decoder: str, draw: Callable) -> None:
     graph, machines = draw(seed, 150)
     rng = np.random.default_rng(seed)
     odd = Graph.build(
@@ -62,9 +63,16 @@ def test_compiled_and_python_agree_to_the_last_bit(seed: int, draw: Callable) ->
         machine_types=graph.machine_types,
     )
     orders = np.array([rng.permutation(150) for _ in range(20)])
-    for case in (graph, odd):
-        compiled = makespans(case, machines, orders, engine="compiled")
-        assert compiled.tolist() == makespans(case, machines, orders, engine="python").tolist()
+    decimal = Graph.build(
+        graph.edges,
+        num_nodes=150,
+        durations=rng.integers(0, 9999, 150) / 1000,
+        resources=graph.resources,
+        machine_types=graph.machine_types,
+    )
+    for case in (graph, odd, decimal):
+        compiled = makespans(case, machines, orders, decoder=decoder, engine="compiled")
+        assert compiled.tolist() == makespans(case, machines, orders, decoder=decoder, engine="python").tolist()
 
 
 def test_processes_change_nothing(draw: Callable) -> None:
@@ -78,6 +86,8 @@ def test_an_unknown_engine_is_refused(draw: Callable) -> None:
     graph, machines = draw(3, 5)
     with pytest.raises(UsageError, match="auto, compiled or python"):
         makespans(graph, machines, [range(5)], engine="gpu")
+    with pytest.raises(UsageError, match="list or insertion"):
+        makespans(graph, machines, [range(5)], decoder="random")
 
 
 class TestMutants:

@@ -1,6 +1,6 @@
 """One-shot priority sampling (Jeon et al. 2023, "Neural DAG Scheduling via One-Shot Priority Sampling", algorithm 1).
 
-One forward pass gives every node a logit; `samples` Gumbel-top-k orders are list-scheduled, and the best is kept: S(N).
+One forward pass gives every node a logit; `samples` Gumbel-top-k orders are scheduled, and the best is kept: S(N).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from lope.graphs.learned.network import PriorityNetwork
 from lope.graphs.learned.problem import Problem
 from lope.graphs.learned.schedule_problem import ScheduleProblem
 from lope.graphs.learned.weights import load_network
-from lope.graphs.schedules.list_scheduling import list_schedule
+from lope.graphs.schedules.batch import check_decoder, decode
 from lope.graphs.schedules.machines import Machines
 from lope.graphs.schedules.schedule import Schedule
 
@@ -24,30 +24,34 @@ class OneShotSchedule:
     """S(`samples`) of a trained network; 0 samples is its greedy order.
 
     weights     a shipped name or a file; `auto` is `tpch` for one machine type and `jssp` for several
+    decoder     `list`, the paper's and the one the shipped weights were trained with, or `insertion`
     """
 
     weights: str = "auto"
     samples: int = 256
+    decoder: str = "list"
     seed: int = 0
     engine: str = "auto"
 
     def __post_init__(self) -> None:
         at_least("samples", self.samples, 0)
         at_least("seed", self.seed, 0)
+        check_decoder(self.decoder)
 
     def schedule(self, graph: Graph, machines: Machines) -> Schedule:
-        """The best list schedule of the sampled orders; of equal ones the first."""
+        """The best schedule of the sampled orders; of equal ones the first."""
         machines.check(graph)
         name = self.weights
         if name == "auto":
             name = "tpch" if len(machines.capacities) == 1 else "jssp"
         network = load_network(name, "schedule")
-        problem = ScheduleProblem.read(graph, machines, network.shape.num_types, self.engine)
+        types = network.shape.num_types
+        problem = ScheduleProblem.read(graph, machines, types, decoder=self.decoder, engine=self.engine)
         logits = compute_logits(network, problem)
         if self.samples == 0:
-            return list_schedule(graph, machines, problem.greedy(logits))
+            return decode(graph, machines, problem.greedy(logits), self.decoder)
         orders = problem.sample(logits, self.samples, np.random.default_rng(self.seed))
-        return list_schedule(graph, machines, orders[problem.costs(orders).argmin()])
+        return decode(graph, machines, orders[problem.costs(orders).argmin()], self.decoder)
 
 
 def compute_logits(network: PriorityNetwork, problem: Problem) -> Floats:

@@ -33,6 +33,7 @@ class Recipe:
     shape: NetworkShape
     estimator: Reinforce = field(default_factory=Reinforce)
     plan: TrainingPlan = field(default_factory=TrainingPlan)
+    decoder: str = "list"
 
     def problems(self, data: str | None = None) -> list[Problem]:
         """The graphs to train on, as the network reads them."""
@@ -44,7 +45,8 @@ class Recipe:
         for name in self.sets:
             graphs, machines = read_set(self.family, name, data)
             assert machines is not None
-            found += [ScheduleProblem.read(graph, machines, self.shape.num_types) for graph in graphs]
+            types = self.shape.num_types
+            found += [ScheduleProblem.read(graph, machines, types, decoder=self.decoder) for graph in graphs]
         return found
 
     def card(self) -> dict[str, Any]:

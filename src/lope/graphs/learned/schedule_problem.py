@@ -18,15 +18,18 @@ from lope.graphs.schedules.paths import tails
 
 @dataclass(frozen=True, eq=False)
 class ScheduleProblem:
-    """Makespan by list scheduling; orders are Plackett-Luce (one shot)."""
+    """Makespan of a decoder's schedule (`list` or `insertion`); orders are Plackett-Luce (one shot)."""
 
     graph: Graph
     machines: Machines
     inputs: Inputs
+    decoder: str = "list"
     engine: str = "auto"
 
     @classmethod
-    def read(cls, graph: Graph, machines: Machines, num_types: int, engine: str = "auto") -> "ScheduleProblem":
+    def read(
+        cls, graph: Graph, machines: Machines, num_types: int, *, decoder: str = "list", engine: str = "auto"
+    ) -> "ScheduleProblem":
         """Compute what the network reads. `num_types` is the network's number of one-hot machine types."""
         machines.check(graph)
         relations = seven_relations(graph)
@@ -36,7 +39,7 @@ class ScheduleProblem:
             torch.from_numpy(relations),
             torch.from_numpy(standardised(tails(graph)).astype(np.float32)),
         )
-        return cls(graph, machines, inputs, engine)
+        return cls(graph, machines, inputs, decoder, engine)
 
     @property
     def known_order(self) -> Ints:
@@ -57,4 +60,4 @@ class ScheduleProblem:
 
     def costs(self, orders: Ints) -> Floats:
         """[num_orders] makespans."""
-        return makespans(self.graph, self.machines, orders, engine=self.engine)
+        return makespans(self.graph, self.machines, orders, decoder=self.decoder, engine=self.engine)

@@ -16,7 +16,7 @@ from lope.graphs.schedules.shortest import ShortestSchedule
 
 @dataclass(frozen=True)
 class BestOfSchedule:
-    """Critical path, shortest, most operations, HEFT and `samples` noisy critical paths; of equal ones the first."""
+    """Critical path, shortest, most operations, HEFT, and `samples` noisy critical paths by either decoder."""
 
     samples: int = 256
     seed: int = 0
@@ -25,8 +25,9 @@ class BestOfSchedule:
         at_least("samples", self.samples, 1)
 
     def schedule(self, graph: Graph, machines: Machines) -> Schedule:
-        """The schedule with the least makespan."""
+        """The schedule with the least makespan; of equal ones the first."""
         rules: list[Scheduler] = [CriticalPathSchedule(), ShortestSchedule(), MostOperationsSchedule(), HeftSchedule()]
         rules.append(GumbelSchedule(self.samples, seed=self.seed))
+        rules.append(GumbelSchedule(self.samples, scale=50.0, decoder="insertion", seed=self.seed))
         found = [rule.schedule(graph, machines) for rule in rules]
         return min(found, key=lambda schedule: schedule.makespan)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.graphs.errors import GraphError
-from lope.graphs.graph import Graph, Ints
+from lope.graphs.graph import Floats, Graph, Ints
 from lope.graphs.schedules.machines import Machines
 from lope.graphs.schedules.schedule import Schedule
 from lope.graphs.schedules.ticks import whole_ticks
@@ -24,10 +24,9 @@ def list_schedule(graph: Graph, machines: Machines, order: ArrayLike) -> Schedul
     Raises GraphError where the graph is empty, a node cannot run on `machines` or `order` is not a permutation.
     """
     machines.check(graph)
-    nodes = check_permutations(graph, np.asarray(order)[None])[0].tolist()
+    nodes = check_permutations(graph, np.asarray(order)[None])[0]
     ticks, size = whole_ticks(graph.durations)
-    starts = _starts(graph, machines, nodes, ticks.tolist())
-    return Schedule(graph, machines, np.array(starts) * size)
+    return Schedule(graph, machines, list_starts(graph, machines, nodes, ticks) * size)
 
 
 def check_permutations(graph: Graph, orders: ArrayLike) -> Ints:
@@ -40,32 +39,33 @@ def check_permutations(graph: Graph, orders: ArrayLike) -> Ints:
     return found
 
 
-def _starts(graph: Graph, machines: Machines, order: list[int], ticks: list[float]) -> list[float]:
-    """The start of every node, in ticks. One sorted list of ready ranks per machine type."""
-    rank = {node: place for place, node in enumerate(order)}
+def list_starts(graph: Graph, machines: Machines, order: Ints, ticks: Floats) -> Floats:
+    """[n] the start of every node, in ticks, for a checked order. One sorted list of ready ranks per machine type."""
+    nodes, lengths = order.tolist(), ticks.tolist()
+    rank = {node: place for place, node in enumerate(nodes)}
     needs, kinds = graph.resources.tolist(), graph.machine_types.tolist()
     waiting, successors = graph.in_degrees.tolist(), graph.successor_lists
     ready: list[list[int]] = [[] for _ in machines.capacities]
-    for place, node in enumerate(order):
+    for place, node in enumerate(nodes):
         if waiting[node] == 0:
             ready[kinds[node]].append(place)
     free, now = list(machines.capacities), 0.0
-    starts = [0.0] * len(order)
+    starts = [0.0] * len(nodes)
     running: list[tuple[float, int]] = []
     while True:
         for kind, places in enumerate(ready):
             skipped = []
             for place in places:
-                node = order[place]
+                node = nodes[place]
                 if needs[node] > free[kind]:
                     skipped.append(place)
                     continue
                 free[kind] -= needs[node]
                 starts[node] = now
-                heapq.heappush(running, (now + ticks[node], node))
+                heapq.heappush(running, (now + lengths[node], node))
             ready[kind] = skipped
         if not running:
-            return starts
+            return np.array(starts)
         now = running[0][0]
         while running and running[0][0] == now:
             node = heapq.heappop(running)[1]
