@@ -100,7 +100,8 @@ def _check_family(draft: Draft, parent: int) -> bool:
 def _check_laws(laws: Rows) -> None:
     assert laws.rest == 0.0, "laws are probabilities"
     assert bool((laws.values >= 0).all())
-    assert torch.allclose(laws.values.to(torch.float64).sum(-1), torch.ones(len(laws), dtype=torch.float64), atol=1e-5)
+    sums = laws.values.to(torch.float64).sum(-1)
+    assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5), "laws sum to one"
     for row in range(len(laws)):
         held = laws.held(row)
         assert len(held.unique()) == len(held), "a row holds a token once"

@@ -6,6 +6,7 @@ enters the beam depends on values of psi, not on which token it is: so the recur
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,8 @@ from lope.core.prompt import Path
 from lope.core.protocols import Chance, Laws
 from lope.core.rows import Rows
 from lope.shapes.levels import LevelGrowth
+
+Candidate = tuple[float, float, int]  # psi, phi, token
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class RsdSShape:
 class BeamSpread:
     """The `width` best children of a whole level, by psi, or by phi at temperature 0 (no chance).
 
-    phi: the log-probability of the path to a node. psi: phi + Gumbel, conditioned on the parent's psi being the
-    largest among its descendants'. The root has phi = psi = 0.
+    phi: the log-probability of the path to a node. psi: phi + Gumbel, given that a node's largest descendant has the
+    node's own psi. The root has phi = psi = 0.
     """
 
     def __init__(self, width: int, chance: Chance | None, position: int) -> None:
@@ -61,60 +64,63 @@ class BeamSpread:
     def children(self, laws: Laws, tree: Draft, depth: int, room: int) -> list[Path]:
         """The next beam, each row's children by decreasing psi."""
         width = min(self._width, room)
-        phi = [self._scores[node][0] for node in laws.nodes]
-        psi = [self._scores[node][1] for node in laws.nodes]
-        beam: list[tuple[float, float, int, int]] = []  # psi, phi, row, token
-        for row, candidates in enumerate(self._candidates(laws.rows, phi, width, self._position + depth - 1)):
-            largest = candidates[0][0] if candidates else 0.0
-            for perturbed, child, token in candidates:
-                score = child if self._chance is None else conditioned(psi[row], largest, perturbed)
-                beam.append((score, child, row, token))
-        beam.sort(key=lambda entry: -entry[0])
-        broods: list[list[tuple[float, float, int, int]]] = [[] for _ in laws.nodes]
-        for entry in beam[:width]:
-            broods[entry[2]].append(entry)
-        flat = [entry for brood in broods for entry in brood]
-        self._scores = {len(tree) + number: (entry[1], entry[0]) for number, entry in enumerate(flat)}
-        return [tuple(entry[3] for entry in brood) for brood in broods]
-
-    def _candidates(
-        self, rows: Rows, phi: list[float], width: int, position: int
-    ) -> list[list[tuple[float, float, int]]]:
-        """For each row its `width` largest G = phi(child) + Gumbel, descending: (G, phi(child), token).
-
-        psi grows with G among siblings, so that the beam's children are among these.
-        """
-        log_probability = (
-            _log_probability(rows) + torch.tensor(phi, dtype=torch.float64, device=rows.values.device)[:, None]
-        )
-        perturbed = log_probability
-        if self._chance is not None:
-            noise = [
-                self._chance.gumbel(rows.values.shape[1], None if rows.ids is None else rows.held(row), position)
-                for row in range(len(rows))
-            ]
-            perturbed = log_probability + torch.stack(noise).to(log_probability.device)
-        top, columns = torch.topk(perturbed, min(width, perturbed.shape[1]), dim=-1)
-        tokens = columns if rows.ids is None else rows.ids.expand_as(rows.values).gather(-1, columns)
-        found = torch.stack((top, log_probability.gather(-1, columns), tokens.to(torch.float64)), dim=-1).tolist()
-        return [[(high, low, int(token)) for high, low, token in row if high > -math.inf] for row in found]
+        above = [self._scores[node] for node in laws.nodes]
+        if self._chance is None:
+            broods = _best(laws.rows, above, width)
+        else:
+            broods = _drawn(laws.rows, above, width, self._chance, self._position + depth - 1)
+        ranked = sorted(((psi, row) for row, brood in enumerate(broods) for psi, _, _ in brood), reverse=True)
+        entered = Counter(row for _, row in ranked[:width])
+        kept = [brood[: entered[row]] for row, brood in enumerate(broods)]
+        scores = [(psi, phi) for brood in kept for psi, phi, _ in brood]
+        self._scores = {len(tree) + number: pair for number, pair in enumerate(scores)}
+        return [tuple(token for _, _, token in brood) for brood in kept]
 
 
-def _log_probability(rows: Rows) -> torch.Tensor:
-    """[r, C] in float64: of probabilities their logarithm, of logits the log-softmax."""
-    if rows.rest == 0.0:
-        return rows.values.to(torch.float64).log()
-    total = torch.logsumexp(rows.values, dim=-1) if rows.total is None else rows.total
-    return rows.values.to(torch.float64) - total.to(torch.float64)[:, None]
+def _drawn(
+    laws: Rows, above: list[tuple[float, float]], width: int, chance: Chance, position: int
+) -> list[list[Candidate]]:
+    """For each row its `width` children of largest psi, descending.
 
-
-def conditioned(bound: float, largest: float, perturbed: float) -> float:
-    """psi = -log(exp(-bound) - exp(-largest) + exp(-perturbed)): a Gumbel given that the largest is `bound`.
-
-    The stable form of Kool et al. 2019, appendix B.3, with T = bound, Z = largest, G = perturbed:
-    v = T - G + log(1 - exp(G - Z)), psi = T - max(0, v) - log1p(exp(-|v|)).
+    Kool et al. perturb the whole vocabulary and condition the maximum to be the parent's psi: exp(-psi) =
+    exp(-T) - exp(-Z) + exp(-G). The same law from the top down (Maddison et al. 2014, arXiv:1411.0030): the tokens are
+    an ordered draw without replacement; the first has the parent's psi, and each next one a Gumbel around the
+    log-mass that is left, given that it lies below the one before. A few numbers instead of one for each token.
     """
-    if perturbed >= largest:
-        return bound
-    shifted = bound - perturbed + math.log(-math.expm1(perturbed - largest))
-    return bound - max(0.0, shifted) - math.log1p(math.exp(-abs(shifted)))
+    weights = laws.values.cpu()
+    ids = None if laws.ids is None else laws.ids.cpu().expand_as(weights)
+    totals = weights.sum(dim=-1, dtype=torch.float64).tolist()
+    broods: list[list[Candidate]] = []
+    for row, (psi, phi) in enumerate(above):
+        held = None if ids is None else ids[row]
+        columns = chance.order(weights[row], held, width, position)
+        tokens = columns if held is None else held[columns].tolist()
+        masses = weights[row][columns].to(torch.float64).tolist()
+        noise = chance.gumbel(len(columns), torch.tensor(tokens), position).tolist() if len(columns) > 1 else [0.0]
+        left = totals[row]
+        brood: list[Candidate] = []
+        for token, mass, gumbel in zip(tokens, masses, noise, strict=True):
+            if brood:
+                psi = below(psi, phi + math.log(max(left, 1e-300)) + gumbel)
+            brood.append((psi, phi + math.log(mass), token))
+            left -= mass
+        broods.append(brood)
+    return broods
+
+
+def below(bound: float, gumbel: float) -> float:
+    """A Gumbel given that it is less than `bound`: -log(exp(-bound) + exp(-gumbel)), without overflow."""
+    low, high = min(bound, gumbel), max(bound, gumbel)
+    return low - math.log1p(math.exp(low - high))
+
+
+def _best(logits: Rows, above: list[tuple[float, float]], width: int) -> list[list[Candidate]]:
+    """For each row its `width` best children, descending; psi = phi, under the softmax at temperature 1."""
+    total = torch.logsumexp(logits.values, dim=-1) if logits.total is None else logits.total
+    values, columns = torch.topk(logits.values, min(width, logits.values.shape[1]), dim=-1)
+    tokens = columns if logits.ids is None else logits.ids.expand_as(logits.values).gather(-1, columns)
+    found = torch.stack(((values - total[:, None]).to(torch.float64), tokens.to(torch.float64)), dim=-1).tolist()
+    return [
+        [(phi + value, phi + value, int(token)) for value, token in row if value > -math.inf]
+        for row, (_, phi) in zip(found, above, strict=True)
+    ]
