@@ -39,7 +39,7 @@ def inference_graph(name: str, size: int) -> Graph:
 
 
 def training_graph(name: str, size: int) -> Graph:
-    """One step of SGD at batch 1: forward, backward, then an update in place of every weight, as optimizer.step does."""
+    """One step of SGD at batch 1: forward, backward, then all weights updated in place, as optimizer.step does."""
     model = torchvision.models.get_model(name, weights=None).train()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):

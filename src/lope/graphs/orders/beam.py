@@ -1,29 +1,29 @@
-"""Beam search over orders in which beams that have run the same set of nodes are merged.
-
-What a set of nodes holds, and what can still follow it, depend on the set alone, not on the order in which it ran: of
-two beams with equal sets the one with the lower peak is never worse. A wide enough beam is the exact dynamic programme
-over down-sets; a narrow one is the approximate DP that Gagrani et al. 2022 (arXiv 2207.05899) compare with.
-"""
+"""Beam search for little memory (the approximate DP that Gagrani et al. 2022, arXiv 2207.05899, compare with)."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.core.checks import above, at_least
-from lope.graphs.graph import Floats, Graph, Ints
+from lope.graphs.graph import Graph, Ints
 from lope.graphs.memory import peak_lower_bound, peak_memory
-from lope.graphs.orders.beam_state import BeamState
+from lope.graphs.orders.beam_state import BeamState, Run
 from lope.graphs.orders.greedy_memory import GreedyMemoryOrder
+from lope.graphs.orders.set_search import Found, Score, SetSearch
+
+# How far between what every order needs and the best known order peaks stop to matter, in turn.
+FLOORS = (0.0, 0.9, 0.97)
 
 
 @dataclass(frozen=True)
 class BeamOrder:
-    """Keeps the `width` best sets at each step: lowest peak, then least held, then highest priority of the last node.
+    """Keeps the `width` best sets at each step: lowest peak, then least held once what a run allows has been freed.
 
-    With `seconds` it is anytime: widths 1, 2, 4, ... in turn, `width` set aside, until the time is up or one of them
-    had to drop no set (its order is optimal). The best order so far is returned, in no case worse than greedy memory.
+    With `seconds` it is anytime: from the greedy order on, widths 1, 2, 4, ... each with several `FLOORS`, until the
+    time is up or an order is proven best; `width` then plays no part. More time never gives a worse order.
     """
 
     width: int = 16
@@ -38,69 +38,45 @@ class BeamOrder:
         """[n] node numbers."""
         if self.seconds is None:
             return beam_order(graph, self.width)
-        deadline = time.monotonic() + self.seconds
-        best = GreedyMemoryOrder().order(graph)
-        least = peak_lower_bound(graph)
-        width, is_exact = 1, False
-        while not is_exact and time.monotonic() < deadline and peak_memory(graph, best) > least:
-            found, is_exact = _search(graph, width, np.zeros(graph.num_nodes), deadline)
-            if found is not None:
-                best = min(best, found, key=lambda order: peak_memory(graph, order))
-            width *= 2
-        return best
+        return improve(graph, GreedyMemoryOrder().order(graph), self.seconds)
 
 
 def beam_order(graph: Graph, width: int, *, priorities: ArrayLike | None = None) -> Ints:
-    """[n] the order that a beam of `width` sets finds; `priorities` [n] break ties (higher runs first).
-
-    A wide beam costs about `width` * num_nodes * (number of ready nodes) steps.
-    """
+    """[n] the order that a beam of `width` sets finds; `priorities` [n] break ties (higher runs first)."""
     at_least("width", width, 1)
-    wanted = np.zeros(graph.num_nodes) if priorities is None else np.asarray(priorities, dtype=np.float64)
-    found, _ = _search(graph, width, wanted, None)
-    assert found is not None
-    return found
+    found = SetSearch(width).run(graph, least_held if priorities is None else _with_priorities(priorities))
+    assert found.order is not None
+    return found.order
 
 
-def _search(graph: Graph, width: int, priorities: Floats, deadline: float | None) -> tuple[Ints | None, bool]:
-    """The best order that a beam finds (None if the deadline passes first), and whether it dropped no set at all."""
-    # Peaks below what every order must reach are all the same.
-    beams = [BeamState.start(graph, peak_lower_bound(graph))]
-    keys = (-priorities).tolist()
-    is_exact = True
-    for _ in range(graph.num_nodes):
-        if deadline is not None and time.monotonic() > deadline:
-            return None, False
-        moves = [
-            (*state.after(node), keys[node], index, node) for index, state in enumerate(beams) for node in state.moves()
-        ]
-        moves.sort()
-        beams, dropped = _grow(beams, moves, width)
-        is_exact &= not dropped
-    return np.array(beams[0].order(), dtype=np.int64), is_exact
+def improve(graph: Graph, order: Ints, seconds: float) -> Ints:
+    """[n] an order with a peak below that of `order`, found within about `seconds`; else `order` itself."""
+    deadline = time.monotonic() + seconds
+    least = peak_lower_bound(graph)
+    width, peak = 1, peak_memory(graph, order)
+    while peak > least:
+        for share in FLOORS:
+            floor = least + int(share * (peak - least))
+            found: Found = SetSearch(width, floor, peak, deadline).run(graph, least_held)
+            if found.order is not None:
+                order, peak = found.order, peak_memory(graph, found.order)
+            if found.is_proven or time.monotonic() > deadline:
+                return order
+        width *= 2
+    return order
 
 
-def _grow(
-    beams: list[BeamState], moves: list[tuple[int, int, float, int, int]], width: int
-) -> tuple[list[BeamState], bool]:
-    """The first `width` different sets that the sorted moves reach, and whether there were more.
+def least_held(state: BeamState, runs: Sequence[Run]) -> list[float]:
+    """Bytes held after each run and the node that it makes free, if that lowers them."""
+    return [run.live + state.relief(run) for run in runs]
 
-    The first move into a set has its lowest peak.
-    """
-    chosen: dict[int, tuple[int, int]] = {}
-    dropped = False
-    for *_, index, node in moves:
-        reached = beams[index].done | (1 << node)
-        if reached not in chosen and len(chosen) == width:
-            dropped = True
-            break
-        chosen.setdefault(reached, (index, node))
-    children = [0] * len(beams)
-    for index, _ in chosen.values():
-        children[index] += 1
-    grown = []
-    for index, node in chosen.values():
-        children[index] -= 1
-        # The last child takes over its parent's tables instead of copying them.
-        grown.append(beams[index].child(node, reuse=children[index] == 0))
-    return grown, dropped
+
+def _with_priorities(priorities: ArrayLike) -> Score:
+    wanted = np.asarray(priorities, dtype=np.float64)
+    # Less than one byte, so that they only break ties.
+    small = (-wanted / (4 * max(1.0, float(np.abs(wanted).max(initial=0.0))))).tolist()
+
+    def score(state: BeamState, runs: Sequence[Run]) -> list[float]:
+        return [held + small[run.nodes[0]] for held, run in zip(least_held(state, runs), runs, strict=True)]
+
+    return score

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from lope.core.checks import above
 from lope.graphs.graph import Graph, Ints
-from lope.graphs.memory import peak_lower_bound, peak_memory
+from lope.graphs.memory import peak_memory
 from lope.graphs.orders.as_given import AsGivenOrder
-from lope.graphs.orders.beam import BeamOrder
+from lope.graphs.orders.beam import beam_order, improve
 from lope.graphs.orders.breadth_first import BreadthFirstOrder
 from lope.graphs.orders.depth_first import DepthFirstOrder
 from lope.graphs.orders.greedy_memory import GreedyMemoryOrder
@@ -28,7 +28,10 @@ HEURISTICS: tuple[Orderer, ...] = (
 
 @dataclass(frozen=True)
 class BestOfOrder:
-    """The lowest peak of all heuristics and, for `seconds` more, the anytime beam; never worse than the given order."""
+    """The lowest peak of all heuristics, then a beam of 16 or, with `seconds`, the anytime beam for the rest.
+
+    Never worse than the given order.
+    """
 
     seconds: float | None = None
 
@@ -40,10 +43,9 @@ class BestOfOrder:
         """[n] node numbers; of equal peaks the first rule's, so that nothing moves where nothing is gained."""
         started = time.monotonic()
         best = lowest(graph, [rule.order(graph) for rule in HEURISTICS])
-        if peak_memory(graph, best) == peak_lower_bound(graph):
-            return best
-        left = None if self.seconds is None else max(self.seconds - (time.monotonic() - started), 1e-3)
-        return lowest(graph, [best, BeamOrder(seconds=left).order(graph)])
+        if self.seconds is None:
+            return lowest(graph, [best, beam_order(graph, 16)])
+        return improve(graph, best, max(0.0, self.seconds - (time.monotonic() - started)))
 
 
 def lowest(graph: Graph, orders: Sequence[Ints]) -> Ints:

@@ -49,11 +49,10 @@ class ExactOrder:
                     f"{graph.name}: no order is proven best within {self.states} sets and {self.seconds:g} s; "
                     "raise `states` or `seconds`, or use beam"
                 )
-            for node in state.moves():
-                reached = state.done | (1 << node)
-                peak, _ = state.after(node)
-                if reached not in closed and peak < lowest.get(reached, peak + 1):
-                    lowest[reached] = peak
+            for run in state.runs():
+                reached = state.reached(run.nodes)
+                if reached not in closed and run.peak < lowest.get(reached, run.peak + 1):
+                    lowest[reached] = run.peak
                     pushed += 1
-                    heapq.heappush(heap, (peak, depth - 1, pushed, state.child(node)))
+                    heapq.heappush(heap, (run.peak, depth - len(run.nodes), pushed, state.follow(run)))
         raise AssertionError("a graph without cycles has an order")

@@ -46,6 +46,17 @@ class Frontier:
         """By how many bytes the live total grows once a ready node has run."""
         return self.sizes[node] - self.freed[node]
 
+    def relief(self, node: int, room: int) -> int:
+        """The lowest net, if below 0, of a node that waits for the ready `node` alone and needs at most `room` bytes.
+
+        An input that both use counts as still in use.
+        """
+        lowest = 0
+        for other in self._successors[node]:
+            if self._waiting[other] == 1 and self.needs[other] <= room:
+                lowest = min(lowest, self.sizes[other] - self.freed[other])
+        return lowest
+
     def run(self, node: int) -> tuple[list[int], list[int]]:
         """Run a ready node; returns the nodes that became ready, and the ready ones that now free more."""
         waiting, unmet, left = self._waiting, self._unmet, self._left
