@@ -146,7 +146,7 @@ class PipelineSampler:
         ids = None if logits.ids is None else logits.held(row)
         for track in self._tracks(path):
             values = track.apply(values, ids)
-        if not bool(torch.isfinite(values).any()):
+        if float(values.amax()) == float("-inf"):
             raise SettingError("the masks and penalties leave no token to choose from")
         return values
 
