@@ -41,7 +41,10 @@ class LeanDraftSession:
         self.pending += words
 
     def commit(self, draft: Draft, scores: Scores, verdict: Verdict) -> None:
-        """Keep the rows of emitted tokens that this model ran itself, found by walking tokens; the rest is pending."""
+        """Keep the rows of emitted tokens that this model ran itself, found by walking tokens; the rest is pending.
+
+        The last token is pending in any case (a cut verdict may end on one that has run): the next pass starts there.
+        """
         if not verdict.tokens:
             return
         kept: list[int] = []
@@ -50,7 +53,7 @@ class LeanDraftSession:
             kept = list(range(self.cache.length, self.cache.length + len(self.pending)))
             self.pending = []
         tokens = list(verdict.tokens)
-        while tokens and (node, tokens[0]) in self.below:
+        while len(tokens) > 1 and (node, tokens[0]) in self.below:
             node = self.below[node, tokens.pop(0)]
             kept.append(self.slots[node])
         self.cache.keep(kept)
