@@ -1,0 +1,52 @@
+"""One thread for all tests, and tiny random models, written and loaded once a run."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from lope.models.loaded import LoadedModel
+from lope.models.loading import load
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    """Sets torch's threads; put back at the end."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """(family, seed) -> the folder of a tiny random model of `tests.models.families`; all have the same tokenizer."""
+    from tests.models import families  # imports transformers
+
+    made: dict[tuple[str, int], Path] = {}
+
+    def make(family: str = "llama3", seed: int = 0) -> Path:
+        if (family, seed) not in made:
+            place = tmp_path_factory.mktemp(f"{family}-{seed}")
+            made[family, seed] = families.save_folder(families.hugging_face(family, seed), place / "model")
+        return made[family, seed]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_folder: Callable[..., Path]) -> Callable[..., LoadedModel]:
+    """(family, seed) -> that model, loaded in float32."""
+    made: dict[tuple[str, int], LoadedModel] = {}
+
+    def make(family: str = "llama3", seed: int = 0) -> LoadedModel:
+        if (family, seed) not in made:
+            made[family, seed] = load(str(tiny_folder(family, seed)), dtype="float32")
+        return made[family, seed]
+
+    return make
