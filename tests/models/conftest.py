@@ -8,9 +8,13 @@ import gguf
 import pytest
 from tests.models import families
 
+from lope.models.cache_folder import CacheFolder
+
 
 @pytest.fixture(autouse=True)
-def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    if request.node.get_closest_marker("model"):  # the default model is fetched once, into the real cache folder
+        return CacheFolder.default().root
     monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 

@@ -65,7 +65,7 @@ def _source(name: str, cache: CacheFolder, *, keep: bool, progress: bool) -> Any
     if name in BUILT_IN:
         return Dequantised(cache, name, lambda: READERS.part("built-in")(cache, name, progress=progress).checkpoint())
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         return Folder(path)
     if path.is_file():
         _check_kind(path)

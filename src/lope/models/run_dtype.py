@@ -20,6 +20,7 @@ from lope.models.lean.linear import Linear, pack
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _ROWS = (1, 16)
 _NUMBERS = 32_000_000  # enough weights that they come from memory, as in a real pass, not from the processor's cache
+_MOST_LAYERS = 32
 _REPEATS = 4
 _CLEARLY = 0.95  # bfloat16 loses digits: noise must not choose it
 
@@ -103,7 +104,7 @@ def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
 def _layers(hidden: int, wide: int, device: torch.device, dtype: torch.dtype) -> list[tuple[int, Linear]]:
     """Pairs of input size and layer; no single one larger than the whole measurement should be."""
     sides = [(hidden, hidden), (wide, hidden), (hidden, wide)]
-    count = max(1, _NUMBERS // sum(rows * columns for rows, columns in sides))
+    count = min(max(1, _NUMBERS // sum(rows * columns for rows, columns in sides)), _MOST_LAYERS)
     sides = [(max(1, min(rows, _NUMBERS // columns)), columns) for rows, columns in sides]
     return [
         (columns, pack(torch.full((rows, columns), 0.5, dtype=dtype, device=device)))
