@@ -17,6 +17,7 @@ VERBS: dict[str, str] = {
     "run": "lope.cli.run:app",
     "chat": "lope.cli.chat:app",
     "list": "lope.cli.list:app",
+    "check": "lope.cli.check:app",
     "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
 }

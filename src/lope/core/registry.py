@@ -72,8 +72,14 @@ class Room:
         return part(**given)
 
     def spell(self, part: object) -> str:
-        """The text from which `make` builds an equal part, naming only the settings that differ from their defaults."""
-        name = next(key for key, path in self.table.items() if path.endswith(f":{type(part).__name__}"))
+        """The text from which `make` builds an equal part, naming only settings that differ from their defaults.
+
+        A part that is not in the table is called by its class.
+        """
+        names = [key for key, path in self.table.items() if path.endswith(f":{type(part).__name__}")]
+        if not names:
+            return type(part).__name__
+        name = names[0]
         fields = [f for f in dataclasses.fields(part) if f.init]  # type: ignore[arg-type]
         changed = [(f.name, getattr(part, f.name)) for f in fields if getattr(part, f.name) != _default(f)]
         return name + ("" if not changed else ":" + ",".join(f"{key}={_write(value)}" for key, value in changed))

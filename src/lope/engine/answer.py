@@ -76,13 +76,18 @@ class Stats:
 
 @dataclass(frozen=True)
 class Answer:
-    """One finished answer. `tokens` holds every emitted id, the stop token included; `text` leaves it out."""
+    """One finished answer. `tokens` holds every emitted id, the stop token included; `text` leaves it out.
+
+    verifier: the rule that was used, by name (what `auto` took). drafted, logprobs: as in Piece, for all tokens.
+    draft_error: what the drafter failed with, where the answer was allowed to go on without it.
+    """
 
     text: str
     tokens: Path
     finish_reason: FinishReason
     stats: Stats
     seed: int
+    verifier: str
     drafted: tuple[bool, ...] = ()
     logprobs: tuple[float, ...] | None = None
     draft_error: str | None = None

@@ -1,6 +1,7 @@
 """Where an answer ends: stop tokens, stop strings and limits, found inside an accepted block and cut exactly."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from lope.core.prompt import Path
 from lope.engine.answer import FinishReason
@@ -8,8 +9,23 @@ from lope.models.detokenizer import Detokenizer
 from lope.models.tokenizer import Tokenizer
 
 
-class Ending:
-    """Watches one answer. Text that may be the beginning of a stop string is held back until it is known not to be."""
+class Ending(Protocol):
+    """Decides, token by token, whether an answer goes on."""
+
+    @property
+    def reason(self) -> FinishReason | None:
+        """Why the answer ended; None while it goes on."""
+
+    @property
+    def left(self) -> int:
+        """How many more tokens may come."""
+
+    def feed(self, tokens: Path) -> tuple[int, str]:
+        """How many of these tokens belong to the answer, and the text that they release."""
+
+
+class TextEnding:
+    """Watches one answer as text. What may be the beginning of a stop string is held back until it is known."""
 
     def __init__(
         self, tokenizer: Tokenizer, *, stop_tokens: frozenset[int], stop_strings: Sequence[str], max_new_tokens: int

@@ -10,8 +10,9 @@ from lope.core.errors import UsageError
 from lope.core.noise import key
 from lope.core.prompt import Path, Prompt
 from lope.core.protocols import Drafter, Policy, Target
+from lope.drafters.none import NoneDrafter
 from lope.engine.answer import Answer, Piece
-from lope.engine.ending import Ending
+from lope.engine.ending import TextEnding
 from lope.engine.loop import Loop
 from lope.engine.parts import Parts
 from lope.engine.prompting import Message, prompt_ids
@@ -129,7 +130,7 @@ class Engine:
             sampler=sampling.begin(context, self.model.stop_tokens),
             draft_sampler=self.drafter.sampling(sampling).begin(context, self.model.stop_tokens),
             verifier=self.parts.make_verifier(self.drafter, sampling.temperature == 0.0),
-            ending=Ending(
+            ending=TextEnding(
                 self.model.tokenizer,
                 stop_tokens=stops,
                 stop_strings=settings.stop_strings,
@@ -146,6 +147,18 @@ class Engine:
         beside = self.drafter.fork(request.draft_session, session)
         own = replace(settings, seed=key(request.seed, index) >> 33)
         return self.request(session, beside, request.context, own)
+
+    def plain(self) -> "Engine":
+        """The same target, decoding one token a pass."""
+        return self._with(replace(self.parts, drafter="none", verifier="auto"), NoneDrafter())
+
+    def with_verifier(self, verifier: str) -> "Engine":
+        """The same target and drafter, verified by another rule."""
+        return self._with(replace(self.parts, verifier=verifier), self.drafter)
+
+    def _with(self, parts: Parts, drafter: Drafter[Any, Any]) -> "Engine":
+        mode = "fall-back" if self.loop.fall_back else "fail"
+        return Engine(self.model, parts, exact=self.exact, on_draft_error=mode, drafter=drafter, policy=self.policy)
 
     def ids(self, ask: Ask, *, system: str | None = None, raw: bool = False) -> Path:
         """The token ids of a prompt, template and all."""

@@ -13,6 +13,7 @@ from lope.core.scores import ALL, Needs, Scores
 from lope.core.verdict import Verdict
 from lope.engine.answer import Answer, FinishReason, Piece, Stats
 from lope.engine.ending import Ending
+from lope.verifiers import VERIFIERS
 
 _RECENT = 64
 _DRAFTING, _VERIFYING = 1, 2
@@ -143,7 +144,8 @@ class Request:
         logprobs = None if self._logprobs is None else tuple(self._logprobs)
         reason = self.ending.reason or FinishReason.LENGTH
         text, tokens = "".join(self._text), tuple(self._tokens)
-        return Answer(text, tokens, reason, stats, self.seed, tuple(self._drafted), logprobs, self.draft_error)
+        rule, drafted = VERIFIERS.spell(self.verifier), tuple(self._drafted)
+        return Answer(text, tokens, reason, stats, self.seed, rule, drafted, logprobs, self.draft_error)
 
     def _room(self) -> int:
         return int(min(self.session.room - 1, self.ending.left - 1))
