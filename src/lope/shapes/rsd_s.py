@@ -90,16 +90,17 @@ def _drawn(
     weights = laws.values.cpu()
     ids = None if laws.ids is None else laws.ids.cpu().expand_as(weights)
     totals = weights.sum(dim=-1, dtype=torch.float64).tolist()
+    held = [None if ids is None else ids[row] for row in range(len(above))]
+    columns = [chance.order(weights[row], held[row], width, position) for row in range(len(above))]
+    tokens = [drawn if names is None else names[drawn].tolist() for drawn, names in zip(columns, held, strict=True)]
+    everyone = torch.tensor([token for row in tokens for token in row])
+    noise = iter(chance.gumbel(len(everyone), everyone, position).tolist())
     broods: list[list[Candidate]] = []
     for row, (psi, phi) in enumerate(above):
-        held = None if ids is None else ids[row]
-        columns = chance.order(weights[row], held, width, position)
-        tokens = columns if held is None else held[columns].tolist()
-        masses = weights[row][columns].to(torch.float64).tolist()
-        noise = chance.gumbel(len(columns), torch.tensor(tokens), position).tolist() if len(columns) > 1 else [0.0]
         left = totals[row]
         brood: list[Candidate] = []
-        for token, mass, gumbel in zip(tokens, masses, noise, strict=True):
+        for token, mass in zip(tokens[row], weights[row, columns[row]].tolist(), strict=True):
+            gumbel = next(noise)
             if brood:
                 psi = below(psi, phi + math.log(max(left, 1e-300)) + gumbel)
             brood.append((psi, phi + math.log(mass), token))
