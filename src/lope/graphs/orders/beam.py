@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lope.core.checks import above, at_least
-from lope.graphs.graph import Graph, Ints
+from lope.graphs.graph import Floats, Graph, Ints
 from lope.graphs.memory import peak_lower_bound, peak_memory
 from lope.graphs.orders.beam_state import BeamState, Run
+from lope.graphs.orders.by_priority import check_priorities
 from lope.graphs.orders.greedy_memory import GreedyMemoryOrder
 from lope.graphs.orders.set_search import Found, Score, SetSearch
 
@@ -42,9 +43,13 @@ class BeamOrder:
 
 
 def beam_order(graph: Graph, width: int, *, priorities: ArrayLike | None = None) -> Ints:
-    """[n] the order that a beam of `width` sets finds; `priorities` [n] break ties (higher runs first)."""
+    """[n] the order that a beam of `width` sets finds; `priorities` [n] break ties (higher runs first).
+
+    Raises GraphError unless there is one priority for each node.
+    """
     at_least("width", width, 1)
-    found = SetSearch(width).run(graph, least_held if priorities is None else _with_priorities(priorities))
+    score = least_held if priorities is None else _with_priorities(check_priorities(graph, priorities))
+    found = SetSearch(width).run(graph, score)
     assert found.order is not None
     return found.order
 
@@ -71,8 +76,7 @@ def least_held(state: BeamState, runs: Sequence[Run]) -> list[float]:
     return [run.live + state.relief(run) for run in runs]
 
 
-def _with_priorities(priorities: ArrayLike) -> Score:
-    wanted = np.asarray(priorities, dtype=np.float64)
+def _with_priorities(wanted: Floats) -> Score:
     # Less than one byte, so that they only break ties.
     small = (-wanted / (4 * max(1.0, float(np.abs(wanted).max(initial=0.0))))).tolist()
 

@@ -29,7 +29,9 @@ class Stop:
 def chain_stops(graph: Graph) -> list[tuple[Stop, ...]]:
     """For every node, the stops along the chain that it begins, ever lower; the first is the node itself."""
     following = _following(graph)
-    sizes = graph.output_bytes.tolist()
+    # What nobody uses and nobody keeps is gone once its node has run.
+    is_used = np.bincount(graph.use_edges[:, 0], minlength=graph.num_nodes) > 0
+    sizes = np.where(is_used | graph.kept, graph.output_bytes, 0).tolist()
     needs = (graph.output_bytes + graph.scratch_bytes).tolist()
     found: list[tuple[Stop, ...]] = []
     for first in range(graph.num_nodes):

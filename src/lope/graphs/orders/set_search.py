@@ -30,7 +30,7 @@ class Found:
 class SetSearch:
     """Keeps, of the sets with equally many nodes, the `width` with the lowest (peak, score).
 
-    floor     peaks below it count as equal; at least `peak_lower_bound`
+    floor     peaks below it count as equal; used only between `peak_lower_bound` and the ceiling
     ceiling   only orders with a lower peak are of interest
     deadline  on the clock of time.monotonic; a search that passes it finds nothing
     """
@@ -43,7 +43,8 @@ class SetSearch:
     def run(self, graph: Graph, score: Score) -> Found:
         """The order found; `score(state, runs)` ranks the runs of a state, lower first."""
         least = peak_lower_bound(graph)
-        floor = max(least, self.floor)
+        top = self.floor if self.ceiling is None else min(self.floor, self.ceiling - 1)
+        floor = max(least, top)
         if not graph.num_nodes:
             return Found(np.zeros(0, dtype=np.int64), True)
         levels: list[list[Entry]] = [[] for _ in range(graph.num_nodes + 1)]
