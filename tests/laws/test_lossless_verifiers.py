@@ -6,7 +6,7 @@ import pytest
 from tests.laws import mutants
 from tests.laws.drafting import Fork
 from tests.laws.enumeration import plain_law, speculative_law
-from tests.laws.mutants import Faulty, Mutant
+from tests.laws.mutants import Mutant
 from tests.laws.situations import FORMS, PAIR, SETTINGS, TWINS, VERIFIED, Setting, law_pair, random_form
 from torch import Tensor
 
@@ -15,6 +15,8 @@ from lope.core.prompt import Path
 from lope.core.protocols import Chance, Sampler, Verifier
 from lope.core.scores import Scores
 from lope.core.verdict import Verdict
+from lope.engine import planted
+from lope.engine.planted import FaultyVerifier
 from lope.verifiers import VERIFIERS
 
 PROMPT = (2, 0)
@@ -73,12 +75,12 @@ def test_two_tokens_have_the_targets_law_on_random_trees(name: str) -> None:
 
 PAIR_AND_POINTS = Fork(Draw.WITHOUT_REPLACEMENT, (Fork(),), (Fork(), Fork()))
 MUTANTS = {
-    "no residual": (PAIR, Mutant(Faulty(residual=False))),
-    "unrenormalised draft": (PAIR, Mutant(Faulty(next_law=mutants.unrenormalised))),
-    "shuffled siblings": (PAIR, Mutant(VERIFIERS.make("recursive"), mutants.shuffled)),
-    "dropped drawn tokens": (PAIR, Mutant(VERIFIERS.make("recursive"), mutants.dropped)),
-    "dropped drawn tokens of a chain": (FORMS["chain"], Mutant(VERIFIERS.make("rejection"), mutants.dropped)),
-    "merged duplicates": (TWINS, Mutant(VERIFIERS.make("recursive_with_replacement"), mutants.merged)),
+    "no residual": (PAIR, Mutant(FaultyVerifier(residual=False))),
+    "unrenormalised draft": (PAIR, Mutant(FaultyVerifier(next_law=planted.unrenormalised))),
+    "shuffled siblings": (PAIR, Mutant(VERIFIERS.make("recursive"), planted.shuffled)),
+    "dropped drawn tokens": (PAIR, Mutant(VERIFIERS.make("recursive"), planted.dropped)),
+    "dropped drawn tokens of a chain": (FORMS["chain"], Mutant(VERIFIERS.make("rejection"), planted.dropped)),
+    "merged duplicates": (TWINS, Mutant(VERIFIERS.make("recursive_with_replacement"), planted.merged)),
     "masked, not subtracted": (PAIR, Mutant(mutants.Masking())),
     "points first": (PAIR_AND_POINTS, Mutant(VERIFIERS.make("recursive"), mutants.points_first)),
 }
@@ -93,12 +95,12 @@ def test_a_planted_fault_breaks_the_law(name: str) -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_without_the_fault_the_same_draft_keeps_the_law(name: str) -> None:
     form, _ = MUTANTS[name]
-    sound = Faulty() if form is not TWINS else VERIFIERS.make("recursive_with_replacement")
+    sound = FaultyVerifier() if form is not TWINS else VERIFIERS.make("recursive_with_replacement")
     assert error(0, form, SETTINGS["plain"], Mutant(sound)) < 1e-9
 
 
-@pytest.mark.parametrize("arrange", [None, mutants.shuffled, mutants.dropped, mutants.merged])
-def test_whatever_is_tested_as_a_point_is_exact(arrange: mutants.Arrange | None) -> None:
+@pytest.mark.parametrize("arrange", [None, planted.shuffled, planted.dropped, planted.merged])
+def test_whatever_is_tested_as_a_point_is_exact(arrange: planted.Arrange | None) -> None:
     """A point's test has the target's law for each candidate by itself, so it does not matter how it was chosen."""
     recursive = VERIFIERS.make("recursive")
 
@@ -109,5 +111,5 @@ def test_whatever_is_tested_as_a_point_is_exact(arrange: mutants.Arrange | None)
             verdict: Verdict = recursive.verify(mutants.named(draft), scores, sampler, chance)
             return verdict
 
-    form = TWINS if arrange is mutants.merged else PAIR
+    form = TWINS if arrange is planted.merged else PAIR
     assert error(1, form, SETTINGS["plain"], Mutant(Named(), arrange)) < 1e-9
