@@ -18,7 +18,7 @@ from lope.models.lean.layout import Layout
 from lope.models.lean.linear import BlockedLinear, Linear, pack
 from lope.models.lean.rope import Rotary, interleave, rotate
 
-# more rows than this are a slice of a prompt: run alike with and without speculation, so slot order serves
+# more rows than this without a tree are a slice of a prompt, run alike with and without speculation: slot order serves
 PATH_ORDER_ROWS = 128
 
 
@@ -118,7 +118,7 @@ class Decoder:
         return F.rms_norm(hidden, (self.config.hidden_size,), self._weights.norm, self.config.norm_eps)
 
     def _plan(self, layout: Layout) -> Attention:
-        if self._invariant and layout.rows <= PATH_ORDER_ROWS:
+        if self._invariant and (layout.ancestors or layout.rows <= PATH_ORDER_ROWS):
             return PathOrder(layout, self._weights.dtype, self.device)
         return SlotOrder(layout, self._group, self._weights.dtype, self.device)
 
