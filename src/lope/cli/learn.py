@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +25,14 @@ from lope.learning.mdp.mdp_file import MdpFile
 from lope.learning.mdp.random_mdp import RandomMDP
 from lope.learning.mdp.riverswim import RiverSwim
 from lope.learning.result_file import curves, document
-from lope.learning.study import Study
+from lope.learning.study import Experiment, Study
 from lope.learning.trials import CHECKPOINTS, Trials
 
 WIDE = 100_000  # regret from here on is shown with two digits, to keep the table narrow
-COLUMNS = 3  # checkpoints shown in the table
+MDP_METHODS = ("tsde", "lazy", "linear", "ucrl2")
+LQ_METHODS = ("psrl_lq", "psrl_lq:growth=false", "psrl_lq:halving=false", "certainty_equivalence", "optimal")
+BANDIT_METHODS = ("ucb1", "ucb_tuned", "thompson", "gaussian_thompson", "exp3", "epsilon_greedy")
+COLUMNS = 2  # checkpoints shown in the table
 
 app = typer.Typer(no_args_is_help=True, help="Run the learning algorithms on their own benchmarks and show regret.")
 
@@ -61,8 +65,7 @@ def riverswim(
 ) -> None:
     """RiverSwim: a chain in which only persistence pays."""
     experiment = MdpExperiment(RiverSwim(states, variant, cost_noise), realised)
-    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
-    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    study = _study(experiment, method or MDP_METHODS, seeds, steps, first_seed, processes, points)
     _report(study, f"RiverSwim ({variant} form, {states} states)", out, as_json)
 
 
@@ -84,8 +87,7 @@ def random_mdp(
 ) -> None:
     """Random processes, a new one for every seed."""
     experiment = MdpExperiment(RandomMDP(states, actions, concentration, cost_noise), realised)
-    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
-    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    study = _study(experiment, method or MDP_METHODS, seeds, steps, first_seed, processes, points)
     _report(study, f"random MDPs ({states} states, {actions} actions)", out, as_json)
 
 
@@ -105,8 +107,7 @@ def mdp(
 ) -> None:
     """A process of your own, from a file."""
     experiment = MdpExperiment(MdpFile(file, cost_noise), realised)
-    chosen = tuple(method or ("tsde", "lazy", "linear", "ucrl2"))
-    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    study = _study(experiment, method or MDP_METHODS, seeds, steps, first_seed, processes, points)
     _report(study, file, out, as_json)
 
 
@@ -125,9 +126,7 @@ def lq(
 ) -> None:
     """Linear-quadratic control of a system whose A and B are not known."""
     experiment = LqExperiment(LQ_SYSTEMS.make(system), realised)
-    both = ("psrl_lq", "psrl_lq:growth=false", "psrl_lq:halving=false")
-    chosen = tuple(method or (*both, "certainty_equivalence", "optimal"))
-    study = Study(experiment, chosen, seeds, steps, first_seed, _processes(processes), points)
+    study = _study(experiment, method or LQ_METHODS, seeds, steps, first_seed, processes, points)
     _report(study, f"linear-quadratic control, {system} system", out, as_json)
 
 
@@ -145,9 +144,8 @@ def bandit(
     as_json: Json = False,
 ) -> None:
     """Bernoulli arms; j_star is then the best arm's chance."""
-    every = ("ucb1", "ucb_tuned", "thompson", "gaussian_thompson", "exp3", "epsilon_greedy")
     experiment = BernoulliExperiment(_numbers(chances), switch_at)
-    study = Study(experiment, tuple(method or every), seeds, steps, first_seed, _processes(processes), points)
+    study = _study(experiment, method or BANDIT_METHODS, seeds, steps, first_seed, processes, points)
     _report(study, f"Bernoulli arms {chances}", out, as_json)
 
 
@@ -158,32 +156,49 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise UsageError(f"--chances takes numbers separated by commas, not {text!r}") from None
 
 
-def _processes(asked: int | None) -> int:
-    return (os.cpu_count() or 1) if asked is None else asked
+def _study(
+    experiment: Experiment,
+    methods: Sequence[str],
+    seeds: int,
+    steps: int,
+    first_seed: int,
+    processes: int | None,
+    points: int,
+) -> Study:
+    cores = os.cpu_count() or 1
+    return Study(
+        experiment, tuple(methods), seeds, steps, first_seed, cores if processes is None else processes, points
+    )
 
 
 def _report(study: Study, title: str, out: Path | None, as_json: bool) -> None:
     """Run the study under a progress bar, write the files asked for, print the result."""
-    if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
-        raise UsageError(f"--out takes the path of a .json file in a folder that exists, not {out}")
+    write = None if out is None else _writer(out)
     began = time.perf_counter()
     with Progress(console=complaints, transient=True, disable=as_json) as bar:
         task = bar.add_task(title, total=study.seeds * len(study.methods))
         trials = study.run(lambda seeds: bar.advance(task, seeds))
-    if out is not None:
-        _write(study, trials, title, out, time.perf_counter() - began)
+    if write is not None:
+        write(study, trials, title, time.perf_counter() - began)
     if as_json:
         print_json(curves(study, trials))
     else:
         console.print(_table(study, trials, title))
 
 
-def _write(study: Study, trials: dict[str, Trials], title: str, out: Path, seconds: float) -> None:
+def _writer(out: Path) -> Callable[[Study, dict[str, Trials], str, float], None]:
+    """What writes the files; whatever stands in its way is said before the run, not after it."""
     from lope.learning.plot import plot_regret
 
-    command = shlex.join(["lope", *sys.argv[1:]])
-    out.write_text(json.dumps(document(study, trials, seconds, command)) + "\n", encoding="utf-8")
-    plot_regret(curves(study, trials), title, out.with_suffix(".png"))
+    if out.suffix != ".json" or not out.parent.is_dir():
+        raise UsageError(f"--out takes the path of a .json file in a folder that exists, not {out}")
+
+    def write(study: Study, trials: dict[str, Trials], title: str, seconds: float) -> None:
+        command = shlex.join(["lope", *sys.argv[1:]])
+        out.write_text(json.dumps(document(study, trials, seconds, command)) + "\n", encoding="utf-8")
+        plot_regret(curves(study, trials), title, out.with_suffix(".png"))
+
+    return write
 
 
 def _table(study: Study, trials: dict[str, Trials], title: str) -> Table:
@@ -192,7 +207,7 @@ def _table(study: Study, trials: dict[str, Trials], title: str) -> Table:
     shown = sorted({round((index + 1) * len(at) / COLUMNS) - 1 for index in range(COLUMNS)} - {-1})
     first = next(iter(trials.values()))
     table = Table(title=f"{title}, {study.seeds} seeds, J* = {first.optimum.mean():.6f}", box=SIMPLE_HEAD)
-    table.add_column("method", overflow="fold", min_width=12)
+    table.add_column("method", overflow="fold")
     for index in shown:
         table.add_column(f"{at[index]:,}", justify="right", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)

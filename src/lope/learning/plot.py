@@ -4,9 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+
+from lope.core.errors import UsageError
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise UsageError(f"plots need {error.name}, which is not installed here: pip install 'lope[learn]'") from None
 
 BAND = 1.96  # standard errors: a 95 % interval of the mean
 

@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from lope.core.checks import above
 from lope.core.errors import UsageError
+
+try:
+    import scipy.linalg
+except ModuleNotFoundError as error:
+    raise UsageError(f"control needs {error.name}, which is not installed here: pip install 'lope[learn]'") from None
 
 Matrix = NDArray[np.float64]
 SYMMETRY = 1e-9  # a matrix written with ten decimals still passes
