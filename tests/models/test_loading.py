@@ -54,6 +54,15 @@ def test_dtype_is_measured_once(tiny: Callable[[str], Any], cache_home: Path, mo
     assert load(folder).backend.dtype == first.backend.dtype
 
 
+@pytest.mark.parametrize(("ratio", "expected"), [(0.5, "bfloat16"), (0.99, "float32"), (2.0, "float32")])
+def test_the_clearly_faster_dtype_runs(
+    ratio: float, expected: str, tiny: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {torch.float32: 1.0, torch.bfloat16: ratio}
+    monkeypatch.setattr("lope.models.run_dtype._seconds", lambda linear, x: seconds[x.dtype])
+    assert load(str(tiny("llama2")[1])).backend.dtype == expected
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"dtype": 3}', b'{"dtype": {}, "other": 1}'])
 def test_a_damaged_note_of_the_machine_is_written_anew(
     content: bytes, tiny: Callable[[str], Any], cache_home: Path

@@ -12,6 +12,7 @@ from typing import Any
 
 import filelock
 import torch
+from torch import Tensor
 
 from lope.core.errors import SettingError
 from lope.models.cache_folder import CacheFolder
@@ -21,7 +22,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 _ROWS = (1, 16)
 _NUMBERS = 32_000_000  # enough weights that they come from memory, as in a real pass, not from the processor's cache
 _MOST_LAYERS = 32
-_REPEATS = 4
+_REPEATS = 3
 _CLEARLY = 0.95  # bfloat16 loses digits: noise must not choose it
 
 
@@ -89,35 +90,44 @@ def _cpu() -> str:
 
 
 def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
-    """Seconds for linears of the model's own shapes, one row and sixteen, both dtypes interleaved; the least."""
-    layers = {name: _layers(hidden, wide, device, DTYPES[name]) for name in ("float32", "bfloat16")}
-    seconds = {name: [math.inf] * len(_ROWS) for name in layers}
-    for repeat in range(_REPEATS + 1):
-        for name, place in itertools.product(layers, range(len(_ROWS))):
-            taken = _seconds(layers[name], _ROWS[place], device, DTYPES[name])
-            if repeat:  # the first one warms up
-                seconds[name][place] = min(seconds[name][place], taken)
+    """Seconds for one layer's linears, one row and sixteen, both dtypes interleaved.
+
+    Of many copies of each linear the fastest run counts, on one thread: other work on the machine only ever adds, and
+    threads that wait for each other on a busy one add a hundredfold to one dtype and nothing to the other.
+    """
+    sides = [(hidden, hidden), (wide, hidden), (hidden, wide)]
+    sides = [(max(1, min(rows, _NUMBERS // columns)), columns) for rows, columns in sides]
+    copies = min(max(2, _NUMBERS // sum(rows * columns for rows, columns in sides)), _MOST_LAYERS)
+    layers = {name: _layers(sides, copies, device, DTYPES[name]) for name in ("float32", "bfloat16")}
+    fastest = {name: {rows: [math.inf] * len(sides) for rows in _ROWS} for name in layers}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for _, name, num_rows in itertools.product(range(_REPEATS), layers, _ROWS):
+            inputs = [torch.ones(num_rows, columns, dtype=DTYPES[name], device=device) for _, columns in sides]
+            for layer, place in itertools.product(layers[name], range(len(sides))):
+                taken = _seconds(layer[place], inputs[place])
+                fastest[name][num_rows][place] = min(fastest[name][num_rows][place], taken)
+    finally:
+        torch.set_num_threads(threads)
+    seconds = {name: [sum(by_rows[rows]) for rows in _ROWS] for name, by_rows in fastest.items()}
     faster = sum(seconds["bfloat16"]) < _CLEARLY * sum(seconds["float32"])
     return {"dtype": "bfloat16" if faster else "float32", "rows": list(_ROWS), "seconds": seconds}
 
 
-def _layers(hidden: int, wide: int, device: torch.device, dtype: torch.dtype) -> list[tuple[int, Linear]]:
-    """Pairs of input size and layer; no single one larger than the whole measurement should be."""
-    sides = [(hidden, hidden), (wide, hidden), (hidden, wide)]
-    count = min(max(1, _NUMBERS // sum(rows * columns for rows, columns in sides)), _MOST_LAYERS)
-    sides = [(max(1, min(rows, _NUMBERS // columns)), columns) for rows, columns in sides]
+def _layers(
+    sides: list[tuple[int, int]], copies: int, device: torch.device, dtype: torch.dtype
+) -> list[tuple[Linear, ...]]:
+    """Copies of a layer's linears, together too large for the processor's cache."""
     return [
-        (columns, pack(torch.full((rows, columns), 0.5, dtype=dtype, device=device)))
-        for _ in range(count)
-        for rows, columns in sides
+        tuple(pack(torch.full((rows, columns), 0.5, dtype=dtype, device=device)) for rows, columns in sides)
+        for _ in range(copies)
     ]
 
 
-def _seconds(layers: list[tuple[int, Linear]], num_rows: int, device: torch.device, dtype: torch.dtype) -> float:
-    inputs = {columns: torch.ones(num_rows, columns, dtype=dtype, device=device) for columns, _ in layers}
+def _seconds(linear: Linear, x: Tensor) -> float:
     start = time.perf_counter()
-    for columns, layer in layers:
-        layer(inputs[columns])
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    linear(x)
+    if x.device.type == "cuda":
+        torch.cuda.synchronize(x.device)
     return time.perf_counter() - start

