@@ -10,9 +10,9 @@ import typer
 from lope.cli.output import console, print_json
 from lope.core.errors import UsageError
 from lope.graphs import IMPORTERS, ORDERS
-from lope.graphs.graph import Graph
-from lope.graphs.graph_json import read_graph_json
-from lope.graphs.memory import memory_timeline, peak_lower_bound
+from lope.graphs.graph import Graph, Ints
+from lope.graphs.graph_json import read_graph_json, write_graph_json
+from lope.graphs.memory import Timeline, memory_timeline, peak_lower_bound
 from lope.version import __version__
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -32,6 +32,7 @@ def order(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Order a computation graph so that it runs in less memory."""
+    _check_targets(file, draw, write)
     graph = read_graph(file, dynamic=dynamic)
     rule = rule_with_seconds(method, seconds)
     started = time.perf_counter()
@@ -87,10 +88,21 @@ def rule_with_seconds(method: str, seconds: float) -> Any:
     return rule
 
 
-def _plot(path: Path, graph: Graph, timelines: Any) -> None:
+def _plot(path: Path, graph: Graph, timelines: dict[str, Timeline]) -> None:
     from lope.graphs.memory_plot import plot_timelines
 
     plot_timelines(graph, timelines, path)
+
+
+def _check_targets(source: Path, draw: Path | None, write: Path | None) -> None:
+    """Refuse, before any work is done, what could not be written in the end."""
+    if draw is not None and draw.suffix not in (".dot", ".png"):
+        raise UsageError(f"{draw}: a drawing ends in .dot or .png")
+    if write is not None and not write.name.endswith((".json", ".json.gz")):
+        if write.suffix != ".onnx" or source.suffix != ".onnx":
+            raise UsageError(
+                f"{write}: a reordered graph ends in .json or .json.gz, or in .onnx if it was read from one"
+            )
 
 
 def _draw(path: Path, graph: Graph) -> None:
@@ -98,28 +110,20 @@ def _draw(path: Path, graph: Graph) -> None:
         from lope.graphs.drawing_dot import write_dot
 
         write_dot(graph, path)
-    elif path.suffix == ".png":
+    else:
         from lope.graphs.drawing_png import write_png
 
         write_png(graph, path)
-    else:
-        raise UsageError(f"{path}: a drawing ends in .dot or .png")
 
 
-def _write(path: Path, source: Path, dynamic: int | None, graph: Graph, found: Any) -> None:
-    if path.suffix == ".onnx" and source.suffix == ".onnx":
+def _write(path: Path, source: Path, dynamic: int | None, graph: Graph, found: Ints) -> None:
+    if path.suffix == ".onnx":
         from lope.graphs.importers.onnx_file import OnnxImporter
         from lope.graphs.onnx_writer import write_reordered_onnx
 
         write_reordered_onnx(source, OnnxImporter(dynamic).program(source), found, path)
-    elif path.name.endswith((".json", ".json.gz")):
-        from lope.graphs.graph_json import write_graph_json
-
-        write_graph_json(graph.renumbered(found), path)
     else:
-        raise UsageError(
-            f"{path}: a reordered model ends in .onnx (from an .onnx), a reordered graph in .json or .json.gz"
-        )
+        write_graph_json(graph.renumbered(found), path)
 
 
 def _show(document: dict[str, Any], written: list[str]) -> None:

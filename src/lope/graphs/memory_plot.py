@@ -21,7 +21,8 @@ def plot_timelines(graph: Graph, timelines: Mapping[str, Timeline], path: Path) 
         axes.axhline(line.peak / unit, color=drawn.get_edgecolor(), linestyle=":", linewidth=1)
         drawn.set_label(f"{name}: {line.peak / unit:,.4g} {word}")
     axes.set(title=graph.name, xlabel="step", ylabel=f"held while the node runs ({word})", ylim=(0, None))
-    axes.legend(loc="best")
+    if timelines:
+        axes.legend(loc="best")
     try:
         figure.savefig(path, dpi=120)
     except (OSError, ValueError) as error:

@@ -12,8 +12,8 @@ from lope.graphs.importers.onnx_file import OnnxProgram
 def write_reordered_onnx(source: Path, program: OnnxProgram, order: ArrayLike, target: Path) -> None:
     """Write the model in `source` to `target` with its operators in `order` [n] of `program`'s nodes.
 
-    Operators that only make weights come first; a view follows the operator whose result it names. A runtime that sorts
-    operators itself may undo the order: onnxruntime keeps it with `session.execution_order` at its default.
+    Operators that only make weights come first; a view follows the operator whose result it names. A runtime may sort
+    operators by itself; what it makes of the order is its own affair.
 
     Raises GraphError for what is no order of the graph, or a file that can't be written.
     """
