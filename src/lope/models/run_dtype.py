@@ -77,7 +77,7 @@ def _fingerprint(hidden: int, wide: int, device: torch.device) -> str:
     shape = f"{hidden}x{wide}"
     if device.type == "cuda":
         return f"{torch.cuda.get_device_name(device)} | torch {torch.__version__} | {shape}"
-    return f"{_cpu()} | torch {torch.__version__} | {torch.get_num_threads()} threads | {shape}"
+    return f"{_cpu()} | torch {torch.__version__} | {torch.get_num_threads()} threads, one measured | {shape}"
 
 
 def _cpu() -> str:
