@@ -48,6 +48,13 @@ def test_rounds_that_say_nothing_change_nothing():
         assert depth_after(silent) == 6
 
 
+def test_a_cap_that_was_not_felt_is_no_clamp():
+    """The engine may cut UNLIMITED to what the context leaves: a draft that stayed below still counts."""
+    record = played(6, 6, 6)
+    assert depth_after(dataclasses.replace(record, granted=Budget(900, 6))) == 8
+    assert depth_after(dataclasses.replace(record, granted=Budget(6, 6))) == 6
+
+
 def test_a_tree_counts_its_deepest_node():
     record = dataclasses.replace(played(2, 5, 2), parents=(-1, -1, 0, 0, 1), path=(1, 4))
     assert depth_after(record) == 4

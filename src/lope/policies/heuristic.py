@@ -40,13 +40,19 @@ class HeuristicPolicy:
             return self.num_assistant_tokens
         last = situation.recent[-1]
         depth = min(max(last.asked.depth, 1), self.max_assistant_tokens)
-        if last.prompt or last.cut or last.granted != last.asked or not last.parents:
+        if last.prompt or last.cut or _clamped(last) or not last.parents:
             return depth  # it says nothing of how deep to draft
         drafted = _deepest(last)
         if len(last.path) < drafted:
             return max(1, depth - 1)
         # a draft that ended above its cap leaves the cap alone
         return depth if drafted < depth else min(depth + 2, self.max_assistant_tokens)
+
+
+def _clamped(record: Round) -> bool:
+    """True where the draft was kept shorter or smaller than this policy asked for."""
+    asked, granted = record.asked, record.granted
+    return granted.depth < asked.depth or (granted.nodes < asked.nodes and len(record.parents) >= granted.nodes)
 
 
 def _deepest(record: Round) -> int:
