@@ -103,10 +103,7 @@ def test_a_reordered_onnx_runs_to_equal_outputs(onnx_file, tmp_path, capsys):
 def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
     two = [{"name": name, "output_bytes": 1} for name in "ab"]
     documents = {
-        "cycle": (
-            {"nodes": [{"name": n, "output_bytes": 1} for n in "ab"], "edges": [["a", "b"], ["b", "a"]]},
-            "a -> b -> a",
-        ),
+        "cycle": ({"nodes": two, "edges": [["a", "b"], ["b", "a"]]}, "a -> b -> a"),
         "missing": ({"nodes": [{"name": "a"}], "edges": []}, "node 'a' has no 'output_bytes'"),
         "negative": ({"nodes": [{"name": "a", "output_bytes": -1}], "edges": []}, "at least 0, not -1"),
         "no edges": ({"nodes": []}, '"edges"'),

@@ -98,11 +98,10 @@ def _check_targets(source: Path, draw: Path | None, write: Path | None) -> None:
     """Refuse, before any work is done, what could not be written in the end."""
     if draw is not None and draw.suffix not in (".dot", ".png"):
         raise UsageError(f"{draw}: a drawing ends in .dot or .png")
-    if write is not None and not write.name.endswith((".json", ".json.gz")):
-        if write.suffix != ".onnx" or source.suffix != ".onnx":
-            raise UsageError(
-                f"{write}: a reordered graph ends in .json or .json.gz, or in .onnx if it was read from one"
-            )
+    if write is None or write.name.endswith((".json", ".json.gz")):
+        return
+    if write.suffix != ".onnx" or source.suffix != ".onnx":
+        raise UsageError(f"{write}: write a graph that ends in .json or .json.gz, or in .onnx if it was read from one")
 
 
 def _draw(path: Path, graph: Graph) -> None:
