@@ -28,7 +28,22 @@ from lope.core.verdict import Verdict
 from lope.engine.engine import Engine
 
 CONTEXT = 256
-TEXT = "The history of the city goes back to the Romans, who built a bridge over the river and a fort beside it. " * 40
+TEXT = """
+The harbour at Orrin lies between two low headlands, and on clear evenings the fishing boats come home in a single line,
+their lamps lit before the sun is quite gone. Old Marta, who mended nets for fifty years, used to say that you could tell
+a captain's temper from the way he crossed the bar: the patient ones waited for the seventh wave, the others trusted their
+engines and got wet. In winter the road over the moor closes, sometimes for weeks, and then everything arrives by water:
+flour, letters, schoolbooks, once a grand piano for the doctor's daughter, which stood three days on the quay under a sail
+while the whole town argued about how to carry it uphill. They took it apart in the end. A clockmaker numbered every screw
+and hammer, eleven men bore the frame, and a child was given each key, eighty-eight of them walking in order behind, white
+and black, so that none should be lost. When it had been put together again one note was missing. Nobody would say whose.
+The doctor's daughter played around it so well that visitors never noticed, and years later, when she came back from the
+conservatory to give a concert, she found a small parcel on the music stand, wrapped in newspaper from that same winter.
+Inside lay the key, polished, with a name written beneath in a hand that she almost knew. She fitted it herself before the
+audience came in. That night the people of Orrin heard the waltz whole for the first time, and at the very end, where the
+melody climbs to the note they had done without, somebody at the back of the hall began to laugh, and then to weep, and
+the patient captains and the impatient ones stood up together and clapped until the lamps along the pier had burned down.
+"""
 
 
 def interleaved(rounds: int, **runs: Callable[[], float]) -> dict[str, list[float]]:
@@ -74,11 +89,8 @@ def passes(engine: Engine, prompt: Prompt, rounds: int) -> dict[str, Any]:
     draft = tree(engine, prompt)
     backend: Any = engine.model.backend
     runs: dict[str, Callable[[], float]] = {}
-    for name, target in (
-        (("exact", backend.target(True)), ("fast", backend.target(False)))
-        if backend.can_be_exact
-        else (("fast", backend.target(False)),)
-    ):
+    for name in ("exact", "fast") if backend.can_be_exact else ("fast",):
+        target = backend.target(name == "exact")
         session = target.open(prompt)
         target.score([Job(session, EMPTY, Needs(logits=1))])
         session.commit(EMPTY, Verdict((), prompt.ids[:1]))
@@ -133,9 +145,8 @@ def decoding(engine: Engine, prompt: Prompt, rounds: int, tokens: int) -> dict[s
     for dtype in (torch.bfloat16, torch.float32):
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
         model.generation_config.eos_token_id = None
-        runs[f"transformers_{str(dtype).removeprefix('torch.')}"] = lambda model=model: _transformers(
-            model, ids, tokens
-        )
+        name = str(dtype).replace("torch.", "transformers_")
+        runs[name] = lambda model=model: _transformers(model, ids, tokens)
     seconds = interleaved(rounds, **runs)
     return {
         "plain_vs_transformers": ratio(seconds, "transformers_bfloat16", "lope"),
