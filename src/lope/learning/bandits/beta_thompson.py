@@ -47,8 +47,9 @@ class BetaThompson:
         """The arm with the highest draw. Scalar draws: up to a dozen arms they beat one vector draw."""
         beta, success, failure = stream.beta, self.success, self.failure
         best, highest = 0, -math.inf
-        for arm, (count, gains) in enumerate(zip(tally.counts, tally.sums, strict=True)):
-            drawn = beta(success + gains, failure + (count - gains))
+        counts = tally.counts
+        for arm, gains in enumerate(tally.sums):
+            drawn = beta(success + gains, failure + (counts[arm] - gains))
             if drawn > highest:
                 best, highest = arm, drawn
         return best, 1.0
@@ -57,4 +58,4 @@ class BetaThompson:
         """The reward, or a coin with that chance of 1."""
         if self.fractional or reward == 0.0 or reward == 1.0:
             return reward
-        return float(stream.random() < reward)
+        return 1.0 if stream.random() < reward else 0.0

@@ -35,10 +35,11 @@ class Tally:
     A credit is what a rule makes of a reward (the reward itself, a coin, an importance-weighted gain).
     """
 
-    __slots__ = ("counts", "forgetting", "history", "learned", "squares", "sums", "waiting")
+    __slots__ = ("counts", "forgets", "forgetting", "history", "learned", "squares", "sums", "waiting")
 
     def __init__(self, num_arms: int, forgetting: Forgetting) -> None:
         self.forgetting = forgetting
+        self.forgets = forgetting != Forgetting()  # asked once a round in the hot loop
         self.counts = [0.0] * num_arms
         self.sums = [0.0] * num_arms
         self.squares = [0.0] * num_arms
@@ -48,19 +49,12 @@ class Tally:
 
     def add(self, arm: int, credit: float) -> None:
         """One more play of `arm`, now known to be worth `credit`."""
-        discount, window = self.forgetting.discount, self.forgetting.window
-        if discount != 1.0:
-            self.counts = [discount * value for value in self.counts]
-            self.sums = [discount * value for value in self.sums]
-            self.squares = [discount * value for value in self.squares]
+        if self.forgets:
+            self._make_room(arm, credit)
         self.learned += 1
         self.counts[arm] += 1.0
         self.sums[arm] += credit
         self.squares[arm] += credit * credit
-        if window is not None:
-            self.history.append((arm, credit))
-            if len(self.history) > window:
-                self._drop_oldest()
 
     def merge(self, other: "Tally", since: "Tally") -> None:
         """Add what `other` saw after `since`, a state it went through (an empty tally for all that it saw).
@@ -77,6 +71,18 @@ class Tally:
             self.sums = _plus(self.sums, other.sums, since.sums, faded)
             self.squares = _plus(self.squares, other.squares, since.squares, faded)
         self.learned += fresh
+
+    def _make_room(self, arm: int, credit: float) -> None:
+        """Let the past fade, or the play that leaves the window go, before a new one is counted."""
+        discount, window = self.forgetting.discount, self.forgetting.window
+        if discount != 1.0:
+            self.counts = [discount * value for value in self.counts]
+            self.sums = [discount * value for value in self.sums]
+            self.squares = [discount * value for value in self.squares]
+        if window is not None:
+            self.history.append((arm, credit))
+            if len(self.history) > window:
+                self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         arm, credit = self.history.popleft()
