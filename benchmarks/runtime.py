@@ -29,20 +29,21 @@ from lope.engine.engine import Engine
 
 CONTEXT = 256
 TEXT = """
-The harbour at Orrin lies between two low headlands, and on clear evenings the fishing boats come home in a single line,
-their lamps lit before the sun is quite gone. Old Marta, who mended nets for fifty years, used to say that you could tell
-a captain's temper from the way he crossed the bar: the patient ones waited for the seventh wave, the others trusted their
-engines and got wet. In winter the road over the moor closes, sometimes for weeks, and then everything arrives by water:
-flour, letters, schoolbooks, once a grand piano for the doctor's daughter, which stood three days on the quay under a sail
-while the whole town argued about how to carry it uphill. They took it apart in the end. A clockmaker numbered every screw
-and hammer, eleven men bore the frame, and a child was given each key, eighty-eight of them walking in order behind, white
-and black, so that none should be lost. When it had been put together again one note was missing. Nobody would say whose.
-The doctor's daughter played around it so well that visitors never noticed, and years later, when she came back from the
-conservatory to give a concert, she found a small parcel on the music stand, wrapped in newspaper from that same winter.
-Inside lay the key, polished, with a name written beneath in a hand that she almost knew. She fitted it herself before the
-audience came in. That night the people of Orrin heard the waltz whole for the first time, and at the very end, where the
-melody climbs to the note they had done without, somebody at the back of the hall began to laugh, and then to weep, and
-the patient captains and the impatient ones stood up together and clapped until the lamps along the pier had burned down.
+The harbour at Orrin lies between two low headlands, and on clear evenings the fishing boats come home in a single
+line, their lamps lit before the sun is quite gone. Old Marta, who mended nets for fifty years, used to say that you
+could tell a captain's temper from the way he crossed the bar: the patient ones waited for the seventh wave, the
+others trusted their engines and got wet. In winter the road over the moor closes, sometimes for weeks, and then
+everything arrives by water: flour, letters, schoolbooks, once a grand piano for the doctor's daughter, which stood
+three days on the quay under a sail while the whole town argued about how to carry it uphill. They took it apart in
+the end. A clockmaker numbered every screw and hammer, eleven men bore the frame, and a child was given each key,
+eighty-eight of them walking in order behind, white and black, so that none should be lost. When it had been put
+together again one note was missing. Nobody would say whose. The doctor's daughter played around it so well that
+visitors never noticed, and years later, when she came back from the conservatory to give a concert, she found a
+small parcel on the music stand, wrapped in newspaper from that same winter. Inside lay the key, polished, with a
+name written beneath in a hand that she almost knew. She fitted it herself before the audience came in. That night
+the people of Orrin heard the waltz whole for the first time, and at the very end, where the melody climbs to the
+note they had done without, somebody at the back of the hall began to laugh, and then to weep, and the patient
+captains and the impatient ones stood up together and clapped until the lamps along the pier had burned down.
 """
 
 
