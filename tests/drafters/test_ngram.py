@@ -58,8 +58,8 @@ class OldestMatch(NgramSession):
 
 class ShortestFirst(NgramSession):
     def continuation(self, count: int) -> Path:
-        for length in range(1, 4):
-            start = self._continued.get(tuple(self._words[-length:]))
+        for key in self._keys():
+            start = self._continued.get(key)
             if start is not None:
                 return self._copy(start, count)
         return ()

@@ -29,7 +29,7 @@ class NgramSession:
         self._longest = longest
         self._words: list[int] = []
         self._since = 0  # words since the last picture: no n-gram reaches further back
-        self._continued: dict[Path, int] = {}
+        self._continued: dict[int, int] = {}  # key of an n-gram -> where its latest continuation stands
 
     def extend(self, prompt: Prompt) -> None:
         """Append a prompt; a picture stands between its words as a wall."""
@@ -49,8 +49,8 @@ class NgramSession:
 
     def continuation(self, count: int) -> Path:
         """Up to `count` tokens that followed the longest n-gram at the end, where it last occurred before; or ()."""
-        for length in range(min(self._longest, self._since), self._shortest - 1, -1):
-            start = self._continued.get(tuple(self._words[-length:]))
+        for key in reversed(self._keys()):
+            start = self._continued.get(key)
             if start is not None:
                 return self._copy(start, count)
         return ()
@@ -62,12 +62,21 @@ class NgramSession:
         period = len(self._words) - start
         return tuple((copied * -(-count // period))[:count] if period < count else copied)
 
+    def _keys(self) -> list[int]:
+        """The n-grams at the end, shortest first, each as one integer: thousands of tuples would wake the collector."""
+        keys: list[int] = []
+        key = 0
+        for back in range(1, min(self._longest, self._since) + 1):
+            key = key << 32 | (self._words[-back] + 1)
+            keys.append(key)
+        return keys[self._shortest - 1 :]
+
     def _append(self, item: int) -> None:
         if item == _PICTURE:
             self._since = 0
         else:
-            for length in range(self._shortest, min(self._longest, self._since) + 1):
-                self._continued[tuple(self._words[-length:])] = len(self._words)
+            for key in self._keys():
+                self._continued[key] = len(self._words)
             self._since += 1
         self._words.append(item)
 
