@@ -44,6 +44,15 @@ def test_edges_may_use_names_or_numbers():
     assert graph.output_bytes.tolist() == [0, 0, 0]
 
 
+def test_what_a_node_leaves_out_has_its_default():
+    nodes = [{"kept": True, "resource": 3}, {"scratch_bytes": 2}, {"machine_type": 1}]
+    graph = graph_from_document({"nodes": nodes, "edges": [[0, 1]]})
+    assert graph.kept.tolist() == [True, True, True]
+    assert graph.resources.tolist() == [3, 1, 1]
+    assert graph.scratch_bytes.tolist() == [0, 2, 0]
+    assert graph.machine_types.tolist() == [0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [
