@@ -71,10 +71,10 @@ def graph_from_document(document: Any, *, where: str = "graph", require: Sequenc
     pairs, orders = _pairs(where, edges, names), _pairs(where, document.get("order_edges", []), names)
     first = {pair[0] for pair in (*pairs, *orders)}
     defaults: dict[str, Any] = {"resource": 1, "machine_type": 0, "scratch_bytes": 0}
+    filled = [{**defaults, "kept": index not in first, **node} for index, node in enumerate(nodes)]
     columns: dict[str, Any] = {}
     for key, argument in ATTRIBUTES.items():
         if key in require or any(key in node for node in nodes):
-            filled = [{**defaults, "kept": index not in first, **node} for index, node in enumerate(nodes)]
             columns[argument] = _column(where, filled, names, key)
     name = document.get("name")
     return Graph.build(pairs, order_edges=orders, name=str(name) if name is not None else where, names=names, **columns)

@@ -8,7 +8,7 @@ from lope.graphs.memory import peak_lower_bound, peak_memory
 from lope.graphs.orders import set_search
 from lope.graphs.orders.beam import BeamOrder, beam_order, improve, least_held
 from lope.graphs.orders.beam_state import BeamState, Run
-from lope.graphs.orders.chains import Stop, chain_stops
+from lope.graphs.orders.chains import LONGEST, Chains
 from lope.graphs.orders.set_search import SetSearch
 
 WIDE = 4096
@@ -72,35 +72,30 @@ def test_runs_that_ignore_the_cost_are_seen(monkeypatch, small_graphs, least_pea
     assert wrong_answers(small_graphs, least_peak) > 0
 
 
-def test_runs_to_the_end_of_a_chain_are_seen(monkeypatch, small_graphs, least_peak):
-    # A mutant that goes on past the lowest place of a chain.
-    real = chain_stops
+def test_a_run_past_the_lowest_place_of_a_chain_is_seen(monkeypatch, small_graphs, least_peak):
+    # A mutant that always goes on to the end of a chain.
+    def to_the_end(state: BeamState, node: int) -> Run:
+        last, steps, at, rise, sizes = node, 0, 0, 0, state.frontier.sizes
+        following = state._chains.following
+        while following[last] >= 0:
+            rise = max(rise, at + state.frontier.needs[following[last]])
+            last, steps = following[last], steps + 1
+            at = sizes[last] - sizes[node]
+        peak, live = state.after(node)
+        return Run(max(peak, live + rise), live + at, state._chains.nodes(node, steps))
 
-    def to_the_end(graph: Graph):
-        stops = real(graph)
-        sizes = graph.output_bytes.tolist()
-        needs = (graph.output_bytes + graph.scratch_bytes).tolist()
-        for node in range(graph.num_nodes):
-            chain = [node]
-            while len(graph.successor_lists[chain[-1]]) == 1 and not graph.kept[chain[-1]]:
-                following = graph.successor_lists[chain[-1]][0]
-                if graph.in_degrees[following] != 1 or not graph.carries.all():
-                    break
-                chain.append(following)
-            held = [sizes[v] - sizes[node] for v in chain]
-            rise = max([before + needs[v] for before, v in zip(held, chain[1:], strict=False)], default=0)
-            stops[node] = (Stop(rise, held[-1], tuple(chain[1:])),)
-        return stops
-
-    monkeypatch.setattr("lope.graphs.orders.beam_state.chain_stops", to_the_end)
-    monkeypatch.setattr(BeamState, "run_of", _whole_chain)
+    monkeypatch.setattr(BeamState, "run_of", to_the_end)
     assert wrong_answers(small_graphs, least_peak) > 0
 
 
-def _whole_chain(state, node):
-    peak, live = state.after(node)
-    stop = state._stops[node][0]
-    return Run(max(peak, live + stop.rise), live + stop.change, (node, *stop.nodes))
+def test_long_chains_are_followed_only_so_far():
+    # Two rows of 1,000 nodes that shrink by a byte each: one row after the other holds 1,001 + 1,000 - 1 at first.
+    n = 1000
+    edges = [(v, v + 1) for v in range(2 * n - 1) if v != n - 1]
+    sizes = [1000 - v % n for v in range(2 * n)]
+    graph = Graph.build(edges, output_bytes=sizes)
+    assert max(stop.steps for stops in Chains.of(graph).stops for stop in stops) == LONGEST
+    assert peak_memory(graph, beam_order(graph, 2)) == peak_memory(graph, range(2 * n)) == 1 + 1000 + 999
 
 
 def test_every_run_says_what_the_evaluator_says(small_graphs, simulated):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from lope.graphs.graph import Graph
-from lope.graphs.orders.chains import Stop, chain_stops
+from lope.graphs.orders.chains import Chains
 from lope.graphs.orders.frontier import Frontier
 
 Path = tuple[tuple[int, ...], "Path | None"]
@@ -23,8 +23,8 @@ class BeamState:
     `done` has one bit per node that has run; `rank` is what a search sorts by among equal peaks.
     """
 
-    def __init__(self, stops: list[tuple[Stop, ...]], frontier: Frontier) -> None:
-        self._stops = stops
+    def __init__(self, chains: Chains, frontier: Frontier) -> None:
+        self._chains = chains
         self.frontier = frontier
         self.done, self.num_done = 0, 0
         self.peak, self.rank = 0, 0.0
@@ -33,7 +33,7 @@ class BeamState:
     @classmethod
     def start(cls, graph: Graph, floor: int) -> "BeamState":
         """Nothing has run; peaks below `floor` count as `floor`."""
-        state = cls(chain_stops(graph), Frontier(graph))
+        state = cls(Chains.of(graph), Frontier(graph))
         state.peak = floor
         return state
 
@@ -71,7 +71,7 @@ class BeamState:
         before = frontier.live
         live = before + frontier.sizes[node] - frontier.freed[node]
         peak = max(self.peak, before + frontier.needs[node])
-        stops = self._stops[node]
+        stops = self._chains.stops[node]
         if live <= before or len(stops) == 1:
             return Run(peak, live, (node,))
         chosen = stops[-1]
@@ -79,7 +79,7 @@ class BeamState:
             if live + stop.change <= before:
                 chosen = stop
                 break
-        return Run(max(peak, live + chosen.rise), live + chosen.change, (node, *chosen.nodes))
+        return Run(max(peak, live + chosen.rise), live + chosen.change, self._chains.nodes(node, chosen.steps))
 
     def relief(self, run: Run) -> int:
         """By how many bytes the best node that only waits for `run` would lower what it leaves, without a new peak."""
@@ -101,7 +101,7 @@ class BeamState:
         frontier = self.frontier if reuse else self.frontier.copy()
         for node in run.nodes:
             frontier.run(node)
-        state = BeamState(self._stops, frontier)
+        state = BeamState(self._chains, frontier)
         state.done, state.num_done = self.reached(run.nodes), self.num_done + len(run.nodes)
         state.peak, state.path = run.peak, (run.nodes, self.path)
         return state

@@ -1,54 +1,80 @@
 """Which nodes a search may run in one go without losing an optimal order.
 
 In a chain u -> v -> w, where each is used by the next alone and the next waits for it alone, there is an optimal order
-that, once it has run u at a cost, goes on to where the chain holds least: pausing half way holds more for no gain (the
-hills and valleys of Liu 1987, "An application of generalized tree pebbling to sparse matrix factorization").
+that, once it has run u at a cost, goes on to a place that holds no more than all places before it: pausing on the way
+holds more for no gain (the hills and valleys of Liu 1987, "An application of generalized tree pebbling to sparse matrix
+factorization").
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from lope.graphs.graph import Graph
 
+# How far a chain is followed: every place above is a place to stop, so a limit costs no optimal order.
+LONGEST = 32
 
-@dataclass(frozen=True)
-class Stop:
+
+class Stop(NamedTuple):
     """A place along a chain that holds less than all before it, seen from just after the chain's first node.
 
     rise     most bytes held on the way from there to here, above those held just after the first node
     change   bytes held here minus those held just after the first node, not above 0
-    nodes    the nodes after the first, up to here
+    steps    how many nodes further this is
     """
 
     rise: int
     change: int
-    nodes: tuple[int, ...]
+    steps: int
 
 
-def chain_stops(graph: Graph) -> list[tuple[Stop, ...]]:
-    """For every node, the stops along the chain that it begins, ever lower; the first is the node itself."""
-    following = _following(graph)
-    # What nobody uses and nobody keeps is gone once its node has run.
-    is_used = np.bincount(graph.use_edges[:, 0], minlength=graph.num_nodes) > 0
-    sizes = np.where(is_used | graph.kept, graph.output_bytes, 0).tolist()
-    needs = (graph.output_bytes + graph.scratch_bytes).tolist()
-    found: list[tuple[Stop, ...]] = []
-    for first in range(graph.num_nodes):
-        stops = [Stop(0, 0, ())]
-        rise, nodes, node = 0, [], first
-        while following[node] >= 0:
-            rise = max(rise, sizes[node] - sizes[first] + needs[following[node]])
-            node = following[node]
-            nodes.append(node)
-            if sizes[node] - sizes[first] <= stops[-1].change:
-                stops.append(Stop(rise, sizes[node] - sizes[first], tuple(nodes)))
-        found.append(tuple(stops))
-    return found
+@dataclass(frozen=True)
+class Chains:
+    """For every node the one that follows it in its chain (-1: none), and the stops along it, ever lower.
+
+    The first stop is the node itself.
+    """
+
+    following: list[int]
+    stops: list[tuple[Stop, ...]]
+
+    @classmethod
+    def of(cls, graph: Graph) -> "Chains":
+        """The chains of a graph."""
+        following = _following(graph)
+        # What nobody uses and nobody keeps is gone once its node has run.
+        is_used = np.bincount(graph.use_edges[:, 0], minlength=graph.num_nodes) > 0
+        sizes = np.where(is_used | graph.kept, graph.output_bytes, 0).tolist()
+        needs = (graph.output_bytes + graph.scratch_bytes).tolist()
+        return cls(following, [_stops(node, following, sizes, needs) for node in range(graph.num_nodes)])
+
+    def nodes(self, first: int, steps: int) -> tuple[int, ...]:
+        """`first` and the `steps` nodes after it."""
+        found = [first]
+        for _ in range(steps):
+            found.append(self.following[found[-1]])
+        return tuple(found)
+
+
+def _stops(first: int, following: list[int], sizes: list[int], needs: list[int]) -> tuple[Stop, ...]:
+    stops = [Stop(0, 0, 0)]
+    rise, node = 0, first
+    for steps in range(1, LONGEST + 1):
+        if following[node] < 0:
+            break
+        rise = max(rise, sizes[node] - sizes[first] + needs[following[node]])
+        node = following[node]
+        change = sizes[node] - sizes[first]
+        if change < stops[-1].change:
+            stops.append(Stop(rise, change, steps))
+        elif (rise, change) == stops[-1][:2]:
+            stops[-1] = Stop(rise, change, steps)
+    return tuple(stops)
 
 
 def _following(graph: Graph) -> list[int]:
-    """The next node of each node's chain; -1 where the chain ends."""
     uses = graph.use_edges
     num_users = np.bincount(uses[:, 0], minlength=graph.num_nodes)
     following = np.full(graph.num_nodes, -1, dtype=np.int64)
