@@ -20,16 +20,15 @@ def cache_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[..., Path]) -> Callable[[str], Any]:
     """name -> (transformers model, its folder, its F32 GGUF file)."""
     made: dict[str, Any] = {}
 
     def make(name: str) -> Any:
         if name not in made:
-            place = tmp_path_factory.mktemp(name)
             model = families.hugging_face(name)
-            folder = families.save_folder(model, place / "folder")
-            made[name] = (model, folder, families.save_gguf(name, model, place / "tiny.gguf"))
+            file = families.save_gguf(name, model, tmp_path_factory.mktemp(name) / "tiny.gguf")
+            made[name] = (model, tiny_folder(name), file)
         return made[name]
 
     return make

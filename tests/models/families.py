@@ -30,7 +30,7 @@ _SIZES = {
     "eos_token_id": 1,
     "pad_token_id": 1,
 }
-_LLAMA3 = {
+LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 500.0,
     "factor": 8.0,
@@ -38,7 +38,7 @@ _LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
-_YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def _qwen2(**settings: Any) -> Family:
 
 FAMILIES = {
     "llama2": _llama(num_key_value_heads=4),
-    "llama3": _llama(rope_parameters=_LLAMA3),
+    "llama3": _llama(rope_parameters=LLAMA3),
     "llama-linear": _llama(rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}),
-    "llama-yarn": _llama(rope_parameters=_YARN),
+    "llama-yarn": _llama(rope_parameters=YARN),
     "llama-tied-biased": _llama(tie_word_embeddings=True, attention_bias=True, mlp_bias=True),
     "mistral": Family(
         transformers.MistralConfig, transformers.MistralForCausalLM, "llama", {"sliding_window": None, "head_dim": 32}
@@ -195,11 +195,11 @@ def _write_tokenizer(writer: gguf.GGUFWriter) -> None:
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(texts)
     writer.add_token_types(kinds)
-    writer.add_token_merges(_merges(raw))
+    writer.add_token_merges(merges(raw))
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
     writer.add_chat_template(TEMPLATE)
 
 
-def _merges(raw: tokenizers.Tokenizer) -> list[str]:
+def merges(raw: tokenizers.Tokenizer) -> list[str]:
     return [" ".join(pair) if isinstance(pair, list) else pair for pair in json.loads(raw.to_str())["model"]["merges"]]

@@ -47,11 +47,11 @@ SCALINGS = {
             "original_max_position_embeddings": 8192,
         },
     },
-    "llama3, new": {"rope_parameters": families._LLAMA3},
-    "yarn": {"rope_parameters": {**families._YARN, "rope_theta": 1000000.0, "original_max_position_embeddings": 32768}},
-    "yarn, not truncated": {"rope_parameters": {**families._YARN, "truncate": False, "beta_fast": 16, "beta_slow": 2}},
-    "yarn, mscale": {"rope_parameters": {**families._YARN, "mscale": 0.8, "mscale_all_dim": 0.5}},
-    "yarn, attention_factor": {"rope_parameters": {**families._YARN, "attention_factor": 1.3}},
+    "llama3, new": {"rope_parameters": families.LLAMA3},
+    "yarn": {"rope_parameters": {**families.YARN, "rope_theta": 1000000.0, "original_max_position_embeddings": 32768}},
+    "yarn, not truncated": {"rope_parameters": {**families.YARN, "truncate": False, "beta_fast": 16, "beta_slow": 2}},
+    "yarn, mscale": {"rope_parameters": {**families.YARN, "mscale": 0.8, "mscale_all_dim": 0.5}},
+    "yarn, attention_factor": {"rope_parameters": {**families.YARN, "attention_factor": 1.3}},
     "longrope, equal": {
         "rope_parameters": {
             "rope_type": "longrope",

@@ -112,6 +112,24 @@ def test_unknown_quantisation_is_named(tmp_path: Path) -> None:
         GgufTensors(GgufHeader.read(path), {})
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("split.count", 3, "is one part of several; join them first"),
+        ("llama.expert_count", 8, "mixtures of experts are not supported"),
+        ("llama.rope.scaling.type", "su", r"RoPE scaling 'su' is not supported \(there are: default, linear"),
+        ("llama.rope.dimension_count", 8, "8 rotated: not supported"),
+        ("llama.attention.head_count", [4, 4, 2], "'llama.attention.head_count' is list, not int"),
+        ("llama.block_count", 0, "llama.block_count is 0, not a positive number"),
+    ],
+)
+def test_what_is_not_built_is_named(key: str, value: Any, message: str, tiny: Callable[[str], Any]) -> None:
+    header = GgufHeader.read(tiny("llama2")[2])
+    changed = GgufHeader(header.path, header.size, {**header.metadata, key: value}, header.tensors)
+    with pytest.raises(ModelError, match=message):
+        decoder_config(changed, None)
+
+
 def test_sliding_window_caps_the_context(tiny: Callable[[str], Any], tmp_path: Path) -> None:
     header = GgufHeader.read(tiny("mistral")[2])
     metadata = {**header.metadata, "llama.attention.sliding_window": 100}

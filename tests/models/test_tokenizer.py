@@ -14,8 +14,10 @@ from tests.models import families
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from lope.core.errors import ModelError
+from lope.models.detokenizer import Detokenizer
 from lope.models.gguf_header import GgufHeader
 from lope.models.gguf_tokenizer import gguf_speech
+from lope.models.loading import load
 from lope.models.tokenizer import Tokenizer
 
 TEXTS = [
@@ -38,7 +40,7 @@ def write_gguf(path: Path, raw: tokenizers.Tokenizer, **metadata: Any) -> Path:
     writer.add_token_list([*texts, *metadata.get("more", [])])
     kinds = [gguf.TokenType.CONTROL if token < 2 else gguf.TokenType.NORMAL for token in range(len(texts))]
     writer.add_token_types([*kinds, *metadata.get("more_kinds", [])])
-    writer.add_token_merges(families._merges(raw))
+    writer.add_token_merges(families.merges(raw))
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
     if "add_bos" in metadata:
@@ -88,7 +90,7 @@ def test_gguf_metadata_cut_text_as_transformers_does(pre: str, tmp_path: Path) -
 
 def test_qwen2_is_the_published_tokenizer(tmp_path: Path) -> None:
     raw = trained()
-    merges = [tuple(merge.split(" ")) for merge in families._merges(raw)]
+    merges = [tuple(merge.split(" ")) for merge in families.merges(raw)]
     published = transformers.Qwen2Tokenizer(vocab=raw.get_vocab(), merges=merges)
     mine = from_gguf(write_gguf(tmp_path / "t.gguf", raw, pre="qwen2"))
     for text in TEXTS:
@@ -131,7 +133,7 @@ def write_sentence_piece(path: Path, raw: tokenizers.Tokenizer) -> Path:
     texts = [raw.id_to_token(token) for token in range(raw.get_vocab_size())]
     kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
     kinds += [gguf.TokenType.BYTE] * 256 + [gguf.TokenType.NORMAL] * (len(texts) - 259)
-    rank = {"".join(merge.split(" ")): -float(place) for place, merge in enumerate(families._merges(raw))}
+    rank = {"".join(merge.split(" ")): -float(place) for place, merge in enumerate(families.merges(raw))}
     writer.add_tokenizer_model("llama")
     writer.add_token_list(texts)
     writer.add_token_scores(
@@ -241,6 +243,25 @@ def test_prompts_survive_the_built_in_kind_of_tokenizer(tmp_path: Path) -> None:
         texts = [turn for line in list(lines)[::6] for turn in json.loads(line)["turns"]]
     mine = from_gguf(write_gguf(tmp_path / "t.gguf", trained(), pre="smollm"))
     assert [text for text in texts if mine.decode(mine.encode(text)) != text] == []
+
+
+@pytest.mark.data
+@pytest.mark.model
+def test_the_built_in_tokenizer_is_lossless_and_consistent(cache_home: Path) -> None:
+    data = Path(os.environ.get("LOPE_DATA", "../shared/data")) / "spec_bench.jsonl.gz"
+    with gzip.open(data, "rt", encoding="utf-8") as lines:
+        texts = [turn for line in list(lines)[::6] for turn in json.loads(line)["turns"]]
+    kept = load("smollm2", dtype="float32", progress=False).tokenizer
+    built = from_gguf(cache_home / "models" / "smollm2.gguf")
+    theirs = transformers.AutoTokenizer.from_pretrained(cache_home / "models" / "smollm2-float32")
+    assert kept.fingerprint == built.fingerprint
+    for text in texts:
+        ids = built.encode(text)
+        assert built.decode(ids) == text
+        assert kept.encode(text) == ids
+        assert theirs(text)["input_ids"] == list(ids)
+        stream = Detokenizer(kept)
+        assert "".join(stream.feed([token]) for token in ids) + stream.finish() == text
 
 
 def test_template_processor_is_not_disturbed(tmp_path: Path) -> None:

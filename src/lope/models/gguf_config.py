@@ -50,6 +50,8 @@ def decoder_config(header: GgufHeader, rope_frequencies: Tensor | None) -> Decod
         raise ModelError(
             f"{header.path}: {num_heads} heads of {head_dim}, {num_kv_heads} for keys, {rotated} rotated: not supported"
         )
+    if header.get("split.count", int, 1) > 1:
+        raise ModelError(f"{header.path}: is one part of several; join them first (llama-gguf-split --merge)")
     if header.get(prefix + "expert_count", int, 0):
         raise ModelError(f"{header.path}: mixtures of experts are not supported")
     context = _positive(header, prefix + "context_length")

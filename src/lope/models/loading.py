@@ -1,5 +1,6 @@
 """Turns a name into a loaded model."""
 
+import functools
 import hashlib
 import re
 from pathlib import Path
@@ -63,14 +64,16 @@ def load(
 def _source(name: str, cache: CacheFolder, *, keep: bool, progress: bool) -> Any:
     """A folder, an open GGUF file, or a GGUF file that is kept dequantised. Raises ModelError."""
     if name in BUILT_IN:
-        return Dequantised(cache, name, lambda: READERS.part("built-in")(cache, name, progress=progress).checkpoint())
+        return Dequantised(
+            cache, name, functools.cache(lambda: READERS.part("built-in")(cache, name, progress=progress).checkpoint())
+        )
     path = Path(name).expanduser()
     if name and path.is_dir():
         return Folder(path)
     if path.is_file():
         _check_kind(path)
         file = READERS.part("gguf")(path)
-        return Dequantised(cache, _cache_name(path), file.checkpoint) if keep else file
+        return Dequantised(cache, _cache_name(path), functools.cache(file.checkpoint)) if keep else file
     if path.suffix == ".gguf" or name.startswith(("/", ".", "~")) or not _HUB_NAME.fullmatch(name):
         raise ModelError(
             f"no model {name!r}: there is no such file or folder, and it is no built-in name ({', '.join(BUILT_IN)}) "
