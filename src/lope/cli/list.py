@@ -13,6 +13,7 @@ from lope.core.errors import UsageError
 from lope.core.registry import Room
 
 app = typer.Typer()
+_YES = {True: "yes", False: "no", None: ""}
 _PAPER = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
@@ -35,18 +36,34 @@ def list_parts(
 
 
 def _rooms() -> dict[str, Room]:
-    from lope.drafters import DRAFTERS
-    from lope.policies import POLICIES
-    from lope.shapes import SHAPES
-    from lope.stops import STOPS
-    from lope.verifiers import VERIFIERS
+    from lope import drafters, graphs, learning, policies, shapes, stops, verifiers
 
-    return {"drafters": DRAFTERS, "shapes": SHAPES, "verifiers": VERIFIERS, "policies": POLICIES, "stops": STOPS}
+    return {
+        "drafters": drafters.DRAFTERS,
+        "shapes": shapes.SHAPES,
+        "stops": stops.STOPS,
+        "verifiers": verifiers.VERIFIERS,
+        "policies": policies.POLICIES,
+        "bandits": learning.BANDITS,
+        "mdp-learners": learning.MDP_LEARNERS,
+        "mdps": learning.MDPS,
+        "lq-learners": learning.LQ_LEARNERS,
+        "lq-systems": learning.LQ_SYSTEMS,
+        "generators": graphs.GENERATORS,
+        "importers": graphs.IMPORTERS,
+        "orders": graphs.ORDERS,
+        "schedulers": graphs.SCHEDULERS,
+    }
+
+
+# what decides which tokens come out; the other rooms know no tokens, or only how many to guess
+_DECIDING = ("drafters", "shapes", "stops", "verifiers", "policies")
 
 
 def _describe(room: str, parts: Room, name: str) -> dict[str, Any]:
     part = parts.part(name)
     module = inspect.getdoc(inspect.getmodule(part)) or ""
+    # several parts may share a module: then each class says what it is
     paper = _PAPER.search(module) or _PAPER.search(inspect.getdoc(part) or "")
     settings = [
         {
@@ -63,7 +80,7 @@ def _describe(room: str, parts: Room, name: str) -> dict[str, Any]:
         "name": name,
         "summary": module.splitlines()[0],
         "paper": f"arXiv:{paper.group(1)}" if paper else None,
-        "lossless": lossless if isinstance(lossless, bool) else True,
+        "lossless": (lossless if isinstance(lossless, bool) else True) if room in _DECIDING else None,
         "settings": settings,
     }
 
@@ -76,5 +93,5 @@ def _table(room: str, rows: list[dict[str, Any]]) -> Table:
         settings = ", ".join(
             f"{s['name']}: {s['type']}" if s["required"] else f"{s['name']}={s['default']}" for s in row["settings"]
         )
-        table.add_row(row["name"], row["summary"], row["paper"] or "", "yes" if row["lossless"] else "no", settings)
+        table.add_row(row["name"], row["summary"], row["paper"] or "", _YES[row["lossless"]], settings)
     return table

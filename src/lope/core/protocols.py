@@ -251,9 +251,6 @@ class Stop(Protocol):
     def should_stop(self, laws: Laws, memos: Sequence[Memo]) -> list[tuple[bool, Memo]]:
         """For each frontier row: stop below it? and the memo that its children inherit."""
 
-    def learn(self, record: Round) -> None:
-        """Hear what became of a draft."""
-
 
 class Verifier(Protocol):
     """Decides which path of a draft is accepted and which token comes after it."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lope.core import checks
-from lope.core.budget import Round
 from lope.core.protocols import Laws, Memo
 
 
@@ -21,6 +20,3 @@ class MaxConfidenceStop:
         """Compare each row's largest probability."""
         largest = laws.rows.probabilities().values.amax(dim=-1)
         return [(stop, ()) for stop in (largest < self.threshold).tolist()]
-
-    def learn(self, record: Round) -> None:
-        """Nothing to learn."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lope.core.budget import Round
 from lope.core.protocols import Laws, Memo
 
 
@@ -14,6 +13,3 @@ class NeverStop:
     def should_stop(self, laws: Laws, memos: Sequence[Memo]) -> list[tuple[bool, Memo]]:
         """No, for every row."""
         return [(False, ())] * len(memos)
-
-    def learn(self, record: Round) -> None:
-        """Nothing to learn."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 
 from lope.core import checks
-from lope.core.budget import Round
 from lope.core.protocols import Laws, Memo
 
 
@@ -31,6 +30,3 @@ class SvipStop:
         """Compare each row's entropy."""
         entropy = torch.special.entr(laws.rows.probabilities().values).sum(dim=-1)
         return [(stop, ()) for stop in ((self.factor * entropy).sqrt() > self.threshold).tolist()]
-
-    def learn(self, record: Round) -> None:
-        """Nothing to learn."""

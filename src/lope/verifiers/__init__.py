@@ -3,7 +3,7 @@
 from lope.core.registry import Room
 
 VERIFIERS = Room(
-    "verifiers",
+    "verifier",
     {
         "greedy": "lope.verifiers.greedy:GreedyVerifier",
         "coupled": "lope.verifiers.coupled:CoupledVerifier",
