@@ -23,7 +23,7 @@ SEARCHES = ["exact", "cp_sat", "best", "beam:width=4096"]
 @pytest.mark.parametrize("name", list(ORDERS))
 def test_every_rule_gives_an_order_and_the_same_one_again(name, small_graphs):
     rule = ORDERS.make(name)
-    for graph in [*small_graphs[::6], Graph.build([], num_nodes=0)]:
+    for graph in [*small_graphs[::24], Graph.build([], num_nodes=0)]:
         order = graph.check_order(rule.order(graph))
         assert rule.order(graph).tolist() == order.tolist()
         assert peak_memory(graph, order) >= peak_lower_bound(graph)
