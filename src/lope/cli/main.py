@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "check": "lope.cli.check:app",
     "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
+    "bench": "lope.cli.bench:app",
 }
 
 

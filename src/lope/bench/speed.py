@@ -1,0 +1,193 @@
+"""`lope bench speed` without its command line: open the systems, run what the results lack, summarise."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lope.bench import machine
+from lope.bench.configuration import Configuration, Lineup
+from lope.bench.ours import OurSystem
+from lope.bench.record import Row
+from lope.bench.results_file import NAME, ResultsFile
+from lope.bench.runner import Runner
+from lope.bench.suite import Suite
+from lope.bench.summary import Summary
+from lope.bench.system import System
+from lope.core import checks
+from lope.core.errors import UsageError
+from lope.engine.engine import Engine
+from lope.engine.opening import load
+
+
+@dataclass(frozen=True)
+class SpeedSettings:
+    """One run. The names are those of the command line.
+
+    suite:   a JSON-lines file, None for the built-in one. per_category: its first so many prompts of each category.
+    configs: our systems as text, the first is the reference; none: plain and ngram. against: peers by name.
+    resume:  go on with the results in `out`; False begins anew.
+    """
+
+    out: Path
+    suite: Path | None = None
+    per_category: int | None = None
+    max_new_tokens: int = 64
+    configs: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    model: str = "smollm2"
+    dtype: str = "auto"
+    device: str = "cpu"
+    threads: int | None = None
+    exact: bool | None = None
+    seed: int = 0
+    resume: bool = True
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        checks.at_least("max_new_tokens", self.max_new_tokens, 1)
+        checks.at_least("seed", self.seed, 0)
+
+    def read_suite(self) -> Suite:
+        """The prompts of the run. Raises UsageError for a suite that is none."""
+        suite = Suite.mini() if self.suite is None else Suite.read(self.suite)
+        return suite if self.per_category is None else suite.first_of_each(self.per_category)
+
+
+class SpeedRun:
+    """A run that is ready: iterate `rows`, then take the `summary`. Close it whatever happens."""
+
+    def __init__(self, settings: SpeedSettings, say: Callable[[str], None]) -> None:
+        """Load the model and open all systems. say: told one line about everything that is left out.
+
+        Raises LopeError for whatever cannot be done, before anything is measured.
+        """
+        self.settings = settings
+        lineup = Lineup.of(list(settings.configs))
+        suite = settings.read_suite()
+        engines = _engines(lineup, settings)
+        first = engines[0]
+        systems: list[System] = [
+            OurSystem(configuration.name, engine)
+            for configuration, engine in zip(lineup.configurations, engines, strict=True)
+        ]
+        suite, left_out = _fitting(suite, first, settings.max_new_tokens)
+        for words in left_out:
+            say(words)
+        self.systems = systems
+        self.results = ResultsFile(settings.out / NAME, _head(settings, suite, lineup, first, left_out))
+        if settings.resume:
+            self.results.take_over()
+        self.results.sessions.append(machine.session())
+        self._say = say
+        needed = frozenset({lineup.reference, lineup.plain, lineup.again})
+        self._runner = Runner(systems, suite, settings.max_new_tokens, settings.seed, needed, self._note)
+        self.results.save()
+
+    @property
+    def finished(self) -> int:
+        """Rows that are there."""
+        return len(self.results.rows)
+
+    @property
+    def total(self) -> int:
+        """Rows that there are to be."""
+        return len(self._runner.schedule())
+
+    def rows(self) -> Iterator[Row | None]:
+        """Run what is lacking; each row is safe on the disk when it comes. None where one was left out."""
+        return self._runner.run(self.results)
+
+    def summary(self) -> Summary:
+        """What the rows say."""
+        return Summary.of_document(self.results.document())
+
+    def close(self) -> None:
+        """End all processes."""
+        for system in self.systems:
+            system.close()
+
+    def _note(self, words: str) -> None:
+        self.results.sessions[-1]["notes"].append(words)
+        self._say(words)
+
+
+def _engines(lineup: Lineup, settings: SpeedSettings) -> list[Engine]:
+    """One engine a configuration, all over the weights of the first."""
+    first, *others = lineup.configurations
+    engine = load(
+        settings.model,
+        drafter=first.parts.drafter,
+        shape=first.parts.shape,
+        verifier=first.parts.verifier,
+        policy=first.parts.policy,
+        draft_stop=first.parts.draft_stop,
+        dtype=settings.dtype,
+        device=settings.device,
+        threads=settings.threads,
+        exact=settings.exact,
+        progress=settings.progress,
+    )
+    return [engine, *(Engine(engine.model, other.parts, exact=engine.exact) for other in others)]
+
+
+def _fitting(suite: Suite, engine: Engine, max_new_tokens: int) -> tuple[Suite, list[str]]:
+    """The items that leave room for all their answers in the model's context, and a line about the others.
+
+    Raises UsageError where none does.
+    """
+    context = engine.model.backend.context
+    raw = engine.model.template is None
+    fit, long = [], []
+    for item in suite.items:
+        needed = sum(len(engine.ids(turn, raw=raw)) + max_new_tokens for turn in item.turns)
+        if needed <= context:
+            fit.append(item)
+        else:
+            long.append(f"{item.id} ({needed})")
+    if not fit:
+        raise UsageError(f"no prompt of {suite.name} fits the model's context of {context} tokens with its answers")
+    words = f"left out, for they do not fit the model's context of {context} tokens: {', '.join(long)}"
+    return Suite(suite.name, tuple(fit)), [f"{len(long)} of {len(suite.items)} prompts are {words}"] if long else []
+
+
+def _head(settings: SpeedSettings, suite: Suite, lineup: Lineup, engine: Engine, left_out: list[str]) -> dict[str, Any]:
+    return {
+        "settings": {
+            "suite": suite.name,
+            "suite_sha256": suite.sha256,
+            "prompts": len(suite.items),
+            "per_category": settings.per_category,
+            "max_new_tokens": settings.max_new_tokens,
+            "systems": [_spell(configuration) for configuration in lineup.configurations],
+            "against": list(settings.against),
+            "model": settings.model,
+            "dtype": engine.model.backend.dtype,
+            "device": engine.model.backend.device,
+            "threads": torch.get_num_threads(),
+            "exact": engine.exact,
+            "seed": settings.seed,
+            "lope_version": machine.versions()["lope"],
+            "torch_version": machine.versions()["torch"],
+            **machine.machine(),
+        },
+        "reference": lineup.reference,
+        "plain": [lineup.plain, lineup.again],
+        "systems": [
+            {"name": configuration.name, "kind": "ours", "how": _spell(configuration)}
+            for configuration in lineup.configurations
+        ],
+        "items": [{"id": item.id, "category": item.category, "group": item.group} for item in suite.items],
+        "left_out": left_out,
+        "calibration": None,
+    }
+
+
+def _spell(configuration: Configuration) -> str:
+    parts = configuration.parts
+    return (
+        f"{configuration.name}: drafter={parts.drafter} shape={parts.shape} verifier={parts.verifier} "
+        f"policy={parts.policy} draft_stop={parts.draft_stop}"
+    )

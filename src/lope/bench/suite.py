@@ -1,0 +1,108 @@
+"""A suite: prompts by category, read from JSON lines `{"id", "category", "turns": [text, ...]}`, plain or gzipped."""
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lope.bench.groups import group_of
+from lope.core import checks
+from lope.core.errors import UsageError
+
+MINI = Path(__file__).with_name("suites") / "mini.jsonl"
+_FORM = '(a row is {"id": "...", "category": "...", "turns": ["...", ...]})'
+
+
+@dataclass(frozen=True)
+class Item:
+    """One prompt, or a conversation of several user turns."""
+
+    id: str
+    category: str
+    turns: tuple[str, ...]
+
+    @property
+    def group(self) -> str:
+        """The group that its figures are counted in."""
+        return group_of(self.category)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Items in file order; ids are unique."""
+
+    name: str
+    items: tuple[Item, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "Suite":
+        """Read a suite. Raises UsageError with file and line for the first row that is not one."""
+        items: dict[str, Item] = {}
+        for number, line in enumerate(_lines(path), start=1):
+            if not line.strip():
+                continue
+            item = _item(line, f"{path}, line {number}")
+            if item.id in items:
+                raise UsageError(f"{path}, line {number}: the id {item.id!r} is there already")
+            items[item.id] = item
+        if not items:
+            raise UsageError(f"{path}: the suite is empty {_FORM}")
+        return cls(path.name, tuple(items.values()))
+
+    @classmethod
+    def mini(cls) -> "Suite":
+        """The built-in suite: four prompts in each of Spec-Bench's six groups, written for lope."""
+        return cls("mini", cls.read(MINI).items)
+
+    def first_of_each(self, number: int) -> "Suite":
+        """The first `number` items of every category."""
+        checks.at_least("per_category", number, 1)
+        seen: Counter[str] = Counter()
+        chosen = []
+        for item in self.items:
+            seen[item.category] += 1
+            if seen[item.category] <= number:
+                chosen.append(item)
+        return Suite(self.name, tuple(chosen))
+
+    @property
+    def sha256(self) -> str:
+        """Changes when any id, category or turn does."""
+        content = json.dumps([[item.id, item.category, *item.turns] for item in self.items])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        packed = path.suffix == ".gz"
+        with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:
+            yield from file
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not valid UTF-8 (byte {error.start})") from None
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+
+
+def _item(line: str, where: str) -> Item:
+    try:
+        row: Any = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{where}: is not JSON: {error.msg} {_FORM}") from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{where}: is not an object {_FORM}")
+    name, category, turns = row.get("id"), row.get("category"), row.get("turns")
+    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+        raise UsageError(f"{where}: has no id {_FORM}")
+    if not isinstance(category, str) or not category:
+        raise UsageError(f"{where}: has no category {_FORM}")
+    if not isinstance(turns, list) or not turns:
+        raise UsageError(f"{where}: has no turns {_FORM}")
+    if not all(isinstance(turn, str) and turn.strip() for turn in turns):
+        raise UsageError(f"{where}: every turn is a text that is not empty {_FORM}")
+    return Item(str(name), category, tuple(turns))

@@ -1,0 +1,119 @@
+"""`lope bench speed`: what do I gain, on my machine, against what I would use otherwise?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from lope.cli import options as opt
+from lope.cli.output import complaints, console, fail, print_json
+from lope.core.errors import LopeError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def speed(
+    out: Annotated[Path, typer.Option(help="folder for results.json and report.html")] = Path("bench-speed"),
+    suite: Annotated[Path | None, typer.Option(help="JSON lines: id, category, turns; default: the built-in")] = None,
+    per_category: Annotated[int | None, typer.Option(help="only the first so many prompts of each category")] = None,
+    max_new_tokens: opt.MaxNewTokens = 64,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help='ours, as "drafter=ngram,policy=fixed"; repeatable, the first is the reference'),
+    ] = None,
+    against: Annotated[str, typer.Option(help="peers: transformers,llama.cpp,vllm,openvino")] = "",
+    model: opt.Model = "smollm2",
+    dtype: opt.Dtype = "auto",
+    device: opt.Device = "cpu",
+    threads: opt.Threads = None,
+    exact: opt.Exact = None,
+    seed: Annotated[int, typer.Option(help="of the order of the prompts")] = 0,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")] = True,
+    json: opt.AsJson = False,
+) -> None:
+    """Answer a suite of prompts with several systems, interleaved; write results.json and report.html."""
+    document: dict[str, Any] = {}
+    try:
+        from lope.bench.speed import SpeedRun, SpeedSettings
+
+        run = SpeedRun(
+            SpeedSettings(
+                out=out,
+                suite=suite,
+                per_category=per_category,
+                max_new_tokens=max_new_tokens,
+                configs=tuple(config or ()),
+                against=tuple(name.strip() for name in against.split(",") if name.strip()),
+                model=model,
+                dtype=dtype,
+                device=device,
+                threads=threads,
+                exact=exact,
+                seed=seed,
+                resume=resume,
+                progress=not json,
+            ),
+            _say,
+        )
+        try:
+            document["results"] = str(run.results.path)
+            interrupted = _follow(run, silent=json)
+            summary = run.summary()
+        finally:
+            run.close()
+        document = {**summary.to_json(), **document}
+        if interrupted:
+            words = f"interrupted: {run.finished} of {run.total} rows are kept; the same command goes on from there"
+            fail(words, exit_code=130, as_json=json, document=document)
+    except LopeError as error:
+        fail(str(error), exit_code=error.exit_code, as_json=json, document=document)
+    if json:
+        print_json(document)
+    else:
+        console.print(table(document))
+        console.print(f"results: {document['results']}", markup=False)
+
+
+def table(document: dict[str, Any]) -> Table:
+    """The figures over all prompts, a row a system."""
+    shown = Table(title=f"speed-up over {escape(document['reference'])}, prompt excluded", title_justify="left")
+    for heading in ("system", "speed-up", "95 % interval", "with prompt", "tokens per pass", "same answers"):
+        shown.add_column(heading, justify="left" if heading == "system" else "right")
+    for name, figures in document["systems"].items():
+        low, high = figures["speedup_low"], figures["speedup_high"]
+        shown.add_row(
+            escape(name),
+            _number(figures["speedup"]),
+            "–" if low is None else f"{low:.2f} to {high:.2f}",
+            _number(figures["speedup_with_prompt"]),
+            _number(figures["tokens_per_pass"]),
+            "–" if figures["agreement"] is None else f"{100 * figures['agreement']:.0f} %",
+        )
+    return shown
+
+
+def _follow(run: Any, *, silent: bool) -> bool:
+    """Run it under a progress bar; whether Ctrl-C ended it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=complaints, transient=True, disable=silent) as progress:
+        task = progress.add_task("measuring", total=run.total, completed=run.finished)
+        try:
+            for row in run.rows():
+                progress.advance(task)
+                if row is not None:
+                    progress.update(task, description=escape(f"{row.group} · {row.system}"))
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def _say(words: str) -> None:
+    complaints.print(f"[yellow]lope:[/yellow] {escape(words)}", soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
