@@ -1,4 +1,4 @@
-"""Every Python block in README and docs runs, page by page; every example runs; every verb that the docs name is there."""
+"""Every Python block in README and docs runs, page by page; every example runs; every verb they name is there."""
 
 import re
 import runpy
