@@ -32,7 +32,7 @@ class HubModel:
         except huggingface_hub.errors.RepositoryNotFoundError:
             raise ModelError(f"{self.name}: the hub has no model of that name that you may read") from None
         except Exception as error:  # noqa: BLE001 - the hub's client lets its transport's errors through
-            reason = " ".join(str(error).split())[:200]
+            reason = " ".join(str(error).split()).split(". ")[0][:200]
             raise ModelError(
                 f"{self.name}: cannot be fetched from the Hugging Face hub, and is not in its cache: go online once, "
                 f"or name a folder or a GGUF file ({type(error).__name__}: {reason})"
