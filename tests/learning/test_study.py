@@ -1,5 +1,7 @@
 """A study gives the same numbers however its seeds are spread, and refuses nonsense before it starts."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from lope.core.errors import LopeError
 from lope.learning.mdp.experiment import MdpExperiment
 from lope.learning.mdp.random_mdp import RandomMDP
 from lope.learning.mdp.riverswim import RiverSwim
-from lope.learning.study import Study
+from lope.learning.study import Study, one_thread_each
 
 
 def test_processes_do_not_change_the_result() -> None:
@@ -19,6 +21,14 @@ def test_processes_do_not_change_the_result() -> None:
     for method, trials in alone.items():
         assert np.array_equal(trials.regret, spread[method].regret)
         assert np.array_equal(trials.optimum, spread[method].optimum)
+
+
+def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for before in ("3", None):
+        monkeypatch.setenv("OMP_NUM_THREADS", before) if before else monkeypatch.delenv("OMP_NUM_THREADS")
+        with one_thread_each():
+            assert os.environ["OMP_NUM_THREADS"] == "1"
+        assert os.environ.get("OMP_NUM_THREADS") == before
 
 
 def test_jobs_hold_every_seed_once_and_bound_memory() -> None:

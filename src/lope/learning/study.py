@@ -1,7 +1,9 @@
 """Many seeds of many methods: vectorised within a process, spread over processes."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Protocol
@@ -14,6 +16,7 @@ from lope.core.errors import UsageError
 from lope.learning.trials import CHECKPOINTS, Trials, checkpoints, join
 
 MOST_DRAWS = 20_000_000  # numbers drawn ahead per process: 160 MB
+BLAS_THREADS = "OMP_NUM_THREADS"  # read when a process loads numpy, so only processes yet to start obey it
 JOBS_PER_PROCESS = 2  # of each method: enough for the bar to move and for processes to end together
 
 
@@ -58,7 +61,8 @@ class Study:
     @property
     def jobs(self) -> list[tuple[str, tuple[int, ...]]]:
         """(method, seeds) of every piece of work, in the order of the result."""
-        size = -(-self.seeds // (JOBS_PER_PROCESS * self.processes)) if self.processes > 1 else self.seeds
+        size = -(-self.seeds // (BLAS_THREADS = "OMP_NUM_THREADS"  # read when a process loads numpy, so only processes yet to start obey it
+JOBS_PER_PROCESS * self.processes)) if self.processes > 1 else self.seeds
         size = max(1, min(size, MOST_DRAWS // self.steps))
         every = range(self.first_seed, self.first_seed + self.seeds)
         return [(m, tuple(every[start : start + size])) for m in self.methods for start in range(0, self.seeds, size)]
@@ -77,7 +81,7 @@ class Study:
 
     def _spread(self, jobs: list[tuple[str, tuple[int, ...]]], done: list[Trials], tick: Callable[[int], None]) -> None:
         # Spawned, not forked: the caller may hold threads (a progress bar does), and a fork would copy their locks.
-        with ProcessPoolExecutor(min(self.processes, len(jobs)), mp_context=get_context("spawn")) as pool:
+        with one_thread_each(), ProcessPoolExecutor(min(self.processes, len(jobs)), mp_context=get_context("spawn")) as pool:
             futures = {
                 pool.submit(self.experiment.run, method, seeds, self.steps, self.at): index
                 for index, (method, seeds) in enumerate(jobs)
@@ -89,6 +93,19 @@ class Study:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Processes started in here have one BLAS thread: on matrices this small, threads only wait for each other."""
+    before = os.environ.get(BLAS_THREADS)
+    os.environ[BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[BLAS_THREADS]
+        if before is not None:
+            os.environ[BLAS_THREADS] = before
 
 
 _NOTHING = Trials(np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64))
