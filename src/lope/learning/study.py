@@ -61,8 +61,7 @@ class Study:
     @property
     def jobs(self) -> list[tuple[str, tuple[int, ...]]]:
         """(method, seeds) of every piece of work, in the order of the result."""
-        size = -(-self.seeds // (BLAS_THREADS = "OMP_NUM_THREADS"  # read when a process loads numpy, so only processes yet to start obey it
-JOBS_PER_PROCESS * self.processes)) if self.processes > 1 else self.seeds
+        size = -(-self.seeds // (JOBS_PER_PROCESS * self.processes)) if self.processes > 1 else self.seeds
         size = max(1, min(size, MOST_DRAWS // self.steps))
         every = range(self.first_seed, self.first_seed + self.seeds)
         return [(m, tuple(every[start : start + size])) for m in self.methods for start in range(0, self.seeds, size)]
@@ -81,7 +80,10 @@ JOBS_PER_PROCESS * self.processes)) if self.processes > 1 else self.seeds
 
     def _spread(self, jobs: list[tuple[str, tuple[int, ...]]], done: list[Trials], tick: Callable[[int], None]) -> None:
         # Spawned, not forked: the caller may hold threads (a progress bar does), and a fork would copy their locks.
-        with one_thread_each(), ProcessPoolExecutor(min(self.processes, len(jobs)), mp_context=get_context("spawn")) as pool:
+        with (
+            one_thread_each(),
+            ProcessPoolExecutor(min(self.processes, len(jobs)), mp_context=get_context("spawn")) as pool,
+        ):
             futures = {
                 pool.submit(self.experiment.run, method, seeds, self.steps, self.at): index
                 for index, (method, seeds) in enumerate(jobs)
