@@ -30,6 +30,7 @@ class LeanTargetSession:
         self.cache = decoder.new_cache()
         self.pending = Pending()
         self.ran = Ran()
+        self.scored = 0  # how many of the pending items lie in scratch slots, run by the last pass
         self.extend(prompt)
 
     @property
@@ -49,16 +50,24 @@ class LeanTargetSession:
         self.pending.append(prompt)
 
     def commit(self, draft: Draft, verdict: Verdict) -> None:
-        """Keep the rows of the accepted path; what was emitted beyond it is pending."""
+        """Keep the rows of the accepted path; what was emitted beyond it is pending.
+
+        Where no pass has run since the last commit (or `extend`, or `fork`), tokens only join the pending ones.
+        """
         if not verdict.tokens:
             return
         chain = len(self.pending.ids)
+        if self.scored != chain:
+            assert not verdict.path, "nodes are accepted from the pass that has run them"
+            self.pending.append(Prompt(verdict.tokens))
+            return
         rows = tree_rows(draft)
         first = self.cache.length
         kept = [*range(first, first + chain), *(first + chain + rows[draft.firsts[node]] for node in verdict.path)]
         self.cache.keep(kept)
         self.pending = Pending(list(verdict.tokens[len(verdict.path) :]))
         self.ran = Ran()
+        self.scored = 0
 
     def fork(self) -> "LeanTargetSession":
         """An independent copy."""
@@ -66,6 +75,7 @@ class LeanTargetSession:
         copy._decoder = self._decoder
         copy.cache = self.cache.fork()
         copy.pending = Pending(list(self.pending.ids), list(self.pending.spans))
+        copy.scored = 0
         copy.ran = Ran(
             self.ran.items, {k: list(v) for k, v in self.ran.features.items()}, list(self.ran.context_logits)
         )
@@ -107,6 +117,7 @@ class LeanTarget:
         begins = []
         begin = 0
         for plan in planned:
+            plan.job.session.scored = plan.segment.layout.chain
             begins.append(begin)
             begin += plan.segment.layout.rows
         wanted = [first + row for plan, first in zip(planned, begins, strict=True) for row in plan.rows]
