@@ -93,6 +93,7 @@ def test_not_every_architecture_can_be_truncated(adapted: Adapted) -> None:
 
 
 def test_exact_passes_are_refused(adapted: Adapted) -> None:
+    assert not adapted("llama2")[1].can_be_exact
     with pytest.raises(UsageError, match="name the model without hf:, or run without exact"):
         adapted("llama2")[1].target(True)
 

@@ -87,6 +87,20 @@ def test_catching_up_runs_only_what_it_has_not_run(name: str, adapted: Adapted) 
         assert difference_from_plain(model, (*held, 6, 7, *more), draft, grow(drafter, each, draft)[0]) < TOLERANCE
 
 
+def test_a_verdict_that_was_cut_leaves_a_root(adapted: Adapted) -> None:
+    """Its last token has run as a node; the next tree hangs under it all the same."""
+    model, backend = adapted("llama3")
+    drafter, draft = backend.draft_model(), tree(12, seed=3)
+    session = drafter.open(Prompt(PROMPT), NO_SCORES)
+    grow(drafter, session, draft)
+    path = draft.path(11)
+    whole = Verdict(path, (*draft.words(11), 3))
+    session.commit(draft, NO_SCORES, whole.cut(len(path)))
+    assert session.pending == [draft.tokens[11]]
+    logits, _ = grow(drafter, session, draft)
+    assert difference_from_plain(model, PROMPT + draft.words(11), draft, logits) < TOLERANCE
+
+
 def test_a_draft_that_was_never_committed_is_forgotten(adapted: Adapted) -> None:
     """The second tree reuses node numbers; the token of the first must not be found under them."""
     model, backend = adapted("gpt_neox")
@@ -95,9 +109,9 @@ def test_a_draft_that_was_never_committed_is_forgotten(adapted: Adapted) -> None
     first, second = tree(12, seed=3), tree(12, seed=4)
     grow(drafter, session, first)
     grow(drafter, session, second)
-    session.commit(second, NO_SCORES, Verdict((), (first.tokens[0],)))
+    session.commit(second, NO_SCORES, Verdict((), (first.tokens[0], 3)))
     logits, _ = grow(drafter, session, second)
-    assert difference_from_plain(model, (*PROMPT, first.tokens[0]), second, logits) < TOLERANCE
+    assert difference_from_plain(model, (*PROMPT, first.tokens[0], 3), second, logits) < TOLERANCE
 
 
 def test_requests_at_different_depths_share_a_pass(adapted: Adapted, monkeypatch: pytest.MonkeyPatch) -> None:

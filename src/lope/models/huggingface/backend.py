@@ -65,8 +65,13 @@ class HuggingFaceBackend:
         """Where it runs."""
         return str(self._packed.device)
 
+    @property
+    def can_be_exact(self) -> bool:
+        """Never: how transformers' kernels sum depends on what else a pass holds."""
+        return False
+
     def target(self, exact: bool) -> HuggingFaceTarget:
-        """The model as target. Raises UsageError for `exact`: transformers' passes are not row-invariant."""
+        """The model as target. Raises UsageError for `exact`."""
         if exact:
             raise UsageError(
                 "exact passes are those of lope's own decoder: name the model without hf:, or run without exact"

@@ -46,7 +46,10 @@ class HuggingFaceDraftSession:
         self.pending += words
 
     def commit(self, draft: Draft, scores: Scores, verdict: Verdict) -> None:
-        """Keep the rows of emitted tokens that this model ran itself, found by walking tokens; the rest is pending."""
+        """Keep the rows of emitted tokens that this model ran itself, found by walking tokens; the rest is pending.
+
+        The last one always is, even if it has run (a verdict that was cut): the next tree needs a root to hang under.
+        """
         if not verdict.tokens:
             return
         kept: list[int] = []
@@ -54,7 +57,7 @@ class HuggingFaceDraftSession:
         if ROOT in self.slots:
             kept, self.pending = list(range(self.cache.length, self.root + 1)), []
         node = ROOT
-        while emitted and (node, emitted[0]) in self.below:
+        while len(emitted) > 1 and (node, emitted[0]) in self.below:
             node = self.below[node, emitted.pop(0)]
             kept.append(self.slots[node])
         self.cache.keep(kept)
