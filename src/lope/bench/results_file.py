@@ -46,8 +46,15 @@ class ResultsFile:
         if differs:
             raise UsageError(f"{self.path} is of a run with other settings ({differs}): choose another --out")
         self.sessions = list(document["sessions"])
+        for system in document["systems"]:
+            self.join(system)
         self._rows = {row.key: row for row in map(Row.from_json, document["rows"])}
         return len(self._rows)
+
+    def join(self, system: Mapping[str, Any]) -> None:
+        """Name a system of the run; one that is named already stays as it is."""
+        if system["name"] not in [known["name"] for known in self.head["systems"]]:
+            self.head["systems"] = [*self.head["systems"], dict(system)]
 
     def add(self, row: Row) -> None:
         """Keep a finished row, on the disk too. Raises RunError when that cannot be; the file then stands as before."""

@@ -10,16 +10,20 @@ import torch
 from lope.bench import machine
 from lope.bench.configuration import Configuration, Lineup
 from lope.bench.ours import OurSystem
+from lope.bench.peers import PEERS
+from lope.bench.peers.files import model_files
+from lope.bench.peers.system import PeerPlace, open_peer
 from lope.bench.record import Row
 from lope.bench.results_file import NAME, ResultsFile
 from lope.bench.runner import Runner
-from lope.bench.suite import Suite
+from lope.bench.suite import Item, Suite
 from lope.bench.summary import Summary
 from lope.bench.system import System
 from lope.core import checks
-from lope.core.errors import UsageError
+from lope.core.errors import UnknownPartError, UsageError
 from lope.engine.engine import Engine
 from lope.engine.opening import load
+from lope.models.cache_folder import CacheFolder
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class SpeedSettings:
 
     suite:   a JSON-lines file, None for the built-in one. per_category: its first so many prompts of each category.
     configs: our systems as text, the first is the reference; none: plain and ngram. against: peers by name.
+    assistant: a smaller model's folder, for the peers that can use one. peer_timeout: seconds one answer may take.
     resume:  go on with the results in `out`; False begins anew.
     """
 
@@ -43,12 +48,18 @@ class SpeedSettings:
     threads: int | None = None
     exact: bool | None = None
     seed: int = 0
+    assistant: Path | None = None
+    peer_timeout: float = 300.0
     resume: bool = True
     progress: bool = True
 
     def __post_init__(self) -> None:
         checks.at_least("max_new_tokens", self.max_new_tokens, 1)
         checks.at_least("seed", self.seed, 0)
+        checks.above("peer_timeout", self.peer_timeout, 0)
+        for name in self.against:
+            if name not in PEERS:
+                raise UnknownPartError(f"no peer {name!r} (there are: {', '.join(PEERS)})")
 
     def read_suite(self) -> Suite:
         """The prompts of the run. Raises UsageError for a suite that is none."""
@@ -65,26 +76,29 @@ class SpeedRun:
         Raises LopeError for whatever cannot be done, before anything is measured.
         """
         self.settings = settings
+        self._say = say
+        self.systems: list[System] = []
         lineup = Lineup.of(list(settings.configs))
-        suite = settings.read_suite()
-        engines = _engines(lineup, settings)
-        first = engines[0]
-        systems: list[System] = [
-            OurSystem(configuration.name, engine)
-            for configuration, engine in zip(lineup.configurations, engines, strict=True)
-        ]
-        suite, left_out = _fitting(suite, first, settings.max_new_tokens)
-        for words in left_out:
-            say(words)
-        self.systems = systems
-        self.results = ResultsFile(settings.out / NAME, _head(settings, suite, lineup, first, left_out))
+        engines = open_engines(lineup, settings)
+        suite, left_out = _fitting(settings.read_suite(), engines[0], settings.max_new_tokens)
+        head = _head(settings, suite, lineup, engines[0], left_out)
+        self.results = ResultsFile(settings.out / NAME, head)
         if settings.resume:
             self.results.take_over()
         self.results.sessions.append(machine.session())
-        self._say = say
+        for words in left_out:
+            self._note(words)
+        self._suite = suite
+        for configuration, engine in zip(lineup.configurations, engines, strict=True):
+            self.systems.append(OurSystem(configuration.name, engine))
+        try:
+            self._open_peers(engines[0])
+            self.results.save()
+        except BaseException:
+            self.close()
+            raise
         needed = frozenset({lineup.reference, lineup.plain, lineup.again})
-        self._runner = Runner(systems, suite, settings.max_new_tokens, settings.seed, needed, self._note)
-        self.results.save()
+        self._runner = Runner(self.systems, suite, settings.max_new_tokens, settings.seed, needed, self._note)
 
     @property
     def finished(self) -> int:
@@ -109,12 +123,34 @@ class SpeedRun:
         for system in self.systems:
             system.close()
 
+    def _open_peers(self, engine: Engine) -> None:
+        if not self.settings.against:
+            return
+        settings = self.settings
+        longest = max(needed_context(item, engine, settings.max_new_tokens) for item in self._suite.items)
+        place = PeerPlace(
+            files=model_files(settings.model, engine.model.backend.dtype),
+            threads=torch.get_num_threads(),
+            dtype=engine.model.backend.dtype,
+            context=min(engine.model.backend.context, -(-longest // 256) * 256 + 256),
+            assistant=settings.assistant,
+            scratch=CacheFolder.default().root / "peers" / "models",
+            logs=settings.out / "peers",
+            timeout=settings.peer_timeout,
+        )
+        for name in settings.against:
+            variants = [variant.name for variant in PEERS[name].variants]
+            done = {v: None for v in variants if all(self.results.has(item.id, v) for item in self._suite.items)}
+            for system, versions in open_peer(PEERS[name], place, engine.model, self._note, done):
+                self.systems.append(system)
+                self.results.join({"name": system.name, "kind": "peer", "how": name, "versions": versions})
+
     def _note(self, words: str) -> None:
         self.results.sessions[-1]["notes"].append(words)
         self._say(words)
 
 
-def _engines(lineup: Lineup, settings: SpeedSettings) -> list[Engine]:
+def open_engines(lineup: Lineup, settings: SpeedSettings) -> list[Engine]:
     """One engine a configuration, all over the weights of the first."""
     first, *others = lineup.configurations
     engine = load(
@@ -133,16 +169,21 @@ def _engines(lineup: Lineup, settings: SpeedSettings) -> list[Engine]:
     return [engine, *(Engine(engine.model, other.parts, exact=engine.exact) for other in others)]
 
 
+def needed_context(item: Item, engine: Engine, max_new_tokens: int) -> int:
+    """Tokens that a conversation may grow to."""
+    raw = engine.model.template is None
+    return sum(len(engine.ids(turn, raw=raw)) + max_new_tokens for turn in item.turns)
+
+
 def _fitting(suite: Suite, engine: Engine, max_new_tokens: int) -> tuple[Suite, list[str]]:
     """The items that leave room for all their answers in the model's context, and a line about the others.
 
     Raises UsageError where none does.
     """
     context = engine.model.backend.context
-    raw = engine.model.template is None
     fit, long = [], []
     for item in suite.items:
-        needed = sum(len(engine.ids(turn, raw=raw)) + max_new_tokens for turn in item.turns)
+        needed = needed_context(item, engine, max_new_tokens)
         if needed <= context:
             fit.append(item)
         else:
@@ -169,6 +210,7 @@ def _head(settings: SpeedSettings, suite: Suite, lineup: Lineup, engine: Engine,
             "threads": torch.get_num_threads(),
             "exact": engine.exact,
             "seed": settings.seed,
+            "assistant": str(settings.assistant) if settings.assistant else None,
             "lope_version": machine.versions()["lope"],
             "torch_version": machine.versions()["torch"],
             **machine.machine(),

@@ -32,6 +32,8 @@ def speed(
     threads: opt.Threads = None,
     exact: opt.Exact = None,
     seed: Annotated[int, typer.Option(help="of the order of the prompts")] = 0,
+    assistant: Annotated[Path | None, typer.Option(help="a smaller model's folder, for peers that can use one")] = None,
+    peer_timeout: Annotated[float, typer.Option(help="seconds that a peer may take for one answer")] = 300.0,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")] = True,
     json: opt.AsJson = False,
 ) -> None:
@@ -54,6 +56,8 @@ def speed(
                 threads=threads,
                 exact=exact,
                 seed=seed,
+                assistant=assistant,
+                peer_timeout=peer_timeout,
                 resume=resume,
                 progress=not json,
             ),

@@ -1,0 +1,47 @@
+"""Runs one peer in its own environment: requests come as JSON lines on stdin, replies go as JSON lines to stdout.
+
+Started as `python -P worker.py NAME`, where NAME.py lies beside it and has `open_peer(settings)`. It imports nothing of
+lope, which the peer's environment does not hold. What the peer itself prints on stdout goes to stderr.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def load(name: str) -> Any:
+    """The peer's module, read from the file beside this one, so that its name hides no package."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"lope_peer_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def serve(name: str) -> None:
+    """Answer requests until stdin ends. The first opens the model; the others are prompts."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    peer: Any = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        reply: dict[str, Any]
+        try:
+            if peer is None:
+                peer = load(name).open_peer(request)
+                reply = {"versions": peer.versions}
+            else:
+                reply = peer.answer(request["ids"], request["max_new_tokens"], request["stop"], request["fresh"])
+        except Exception as error:  # noqa: BLE001 - whatever a peer raises is told to the driver
+            reply = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
