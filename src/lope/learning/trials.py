@@ -33,7 +33,7 @@ class Trials:
         """Standard error of that mean, [C]; NaN for a single run, whose spread is unknown."""
         if len(self.regret) < 2:
             return np.full(self.regret.shape[1], np.nan)
-        with np.errstate(invalid="ignore", over="ignore"):  # a lost run has infinite regret, and the spread is then not a number
+        with np.errstate(invalid="ignore", over="ignore"):  # a lost run has no finite spread
             error: NDArray[np.float64] = self.regret.std(axis=0, ddof=1) / np.sqrt(len(self.regret))
         return error
 
