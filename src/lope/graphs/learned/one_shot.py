@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lope.core.checks import at_least
-from lope.graphs.graph import Floats, Graph
+from lope.core.checks import above, at_least
+from lope.graphs.graph import Floats, Graph, Ints
+from lope.graphs.learned.active_search import active_search
 from lope.graphs.learned.network import PriorityNetwork
 from lope.graphs.learned.problem import Problem
 from lope.graphs.learned.schedule_problem import ScheduleProblem
@@ -25,16 +26,21 @@ class OneShotSchedule:
 
     weights     a shipped name or a file; `auto` is `tpch` for one machine type and `jssp` for several
     decoder     `list`, the paper's and the one the shipped weights were trained with, or `insertion`
+    steps       rounds of active search, each of `samples` orders, in place of the one round of the paper
     """
 
     weights: str = "auto"
     samples: int = 256
     decoder: str = "list"
+    steps: int = 0
+    rate: float = 0.3
     seed: int = 0
     engine: str = "auto"
 
     def __post_init__(self) -> None:
         at_least("samples", self.samples, 0)
+        at_least("steps", self.steps, 0)
+        above("rate", self.rate, 0)
         at_least("seed", self.seed, 0)
         check_decoder(self.decoder)
 
@@ -48,10 +54,17 @@ class OneShotSchedule:
         types = network.shape.num_types
         problem = ScheduleProblem.read(graph, machines, types, decoder=self.decoder, engine=self.engine)
         logits = compute_logits(network, problem)
+        return decode(graph, machines, self._order(problem, logits), self.decoder)
+
+    def _order(self, problem: Problem, logits: Floats) -> Ints:
         if self.samples == 0:
-            return decode(graph, machines, problem.greedy(logits), self.decoder)
+            return problem.greedy(logits)
+        if self.steps:
+            search = {"steps": self.steps, "samples": self.samples, "seed": self.seed}
+            return active_search(problem, logits, rate=self.rate, **search)[0]
         orders = problem.sample(logits, self.samples, np.random.default_rng(self.seed))
-        return decode(graph, machines, orders[problem.costs(orders).argmin()], self.decoder)
+        best: Ints = orders[problem.costs(orders).argmin()]
+        return best
 
 
 def compute_logits(network: PriorityNetwork, problem: Problem) -> Floats:

@@ -12,17 +12,18 @@ import numpy as np
 
 from lope.core.checks import at_least
 from lope.core.errors import SettingError
-from lope.graphs.graph import Floats
+from lope.graphs.graph import Floats, Ints
 from lope.graphs.learned.problem import Problem
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """What one step saw: the gradient of the loss with respect to the logits [n], and the costs of the samples."""
+    """What one step saw: the gradient of the loss with respect to the logits [n], the samples' costs, the best [n]."""
 
     gradient: Floats
     mean_cost: float
     least_cost: float
+    best_order: Ints
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Reinforce:
         costs = problem.costs(orders)
         weights = self.advantages(costs, greedy_cost) / self.num_samples
         gradient = problem.score(logits, orders, weights) + self.penalty * 2.0 * logits / len(logits)
-        return Rollout(gradient, float(costs.mean()), float(costs.min()))
+        return Rollout(gradient, float(costs.mean()), float(costs.min()), orders[costs.argmin()])
 
     def advantages(self, costs: Floats, greedy_cost: float | None = None) -> Floats:
         """[num_samples] how much worse than the baseline each sample is."""

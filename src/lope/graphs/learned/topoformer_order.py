@@ -1,45 +1,53 @@
-"""Topoformer orders for peak memory (Gagrani et al. 2022, arXiv 2207.05899): greedy, sampled, or by beam search.
+"""Topoformer orders for peak memory (Gagrani et al. 2022, arXiv 2207.05899): greedy, sampled, by beam, by search.
 
-The network starts from, and reads, the best order of the quick heuristics, so that order is always a candidate:
-no decoder but `greedy` is ever worse than the best heuristic.
+The network starts from, and reads, the best order of the quick heuristics, so that order is always a candidate: no
+decoder but `greedy` is ever worse than the best heuristic.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from lope.core.checks import at_least
+from lope.core.checks import above, at_least
 from lope.core.errors import SettingError
 from lope.graphs.errors import GraphError
-from lope.graphs.graph import Graph, Ints
+from lope.graphs.graph import Floats, Graph, Ints
+from lope.graphs.learned.active_search import active_search
 from lope.graphs.learned.beam import policy_beam
 from lope.graphs.learned.memory_problem import MemoryProblem
 from lope.graphs.learned.one_shot import compute_logits
 from lope.graphs.learned.weights import load_network
+from lope.graphs.orders.beam import beam_order
 
 MOST_NODES = 5000
+DECODERS = ("greedy", "sample", "beam", "search")
 
 
 @dataclass(frozen=True)
 class TopoformerOrder:
-    """`greedy` takes the highest logit; `sample` the best of `samples` orders; `beam` also a policy beam of `width`.
+    """`greedy` takes the highest logit, `sample` the best of `samples` orders; `beam` adds two beams of `width`.
 
-    The beam's floor is a little (3 %) below the best sample, so that the policy leads it as far as that peak.
+    One beam ranks by memory and breaks ties by the logits; the other follows the policy up to a peak a little (3 %)
+    below the best sample. `search` does the same from the logits that `steps` rounds of active search end at.
     """
 
     weights: str = "layered"
-    decoder: str = "beam"
-    samples: int = 256
+    decoder: str = "search"
+    samples: int = 128
     width: int = 16
+    steps: int = 60
+    rate: float = 0.3
     seed: int = 0
     engine: str = "auto"
 
     def __post_init__(self) -> None:
-        at_least("samples", self.samples, 1)
+        at_least("samples", self.samples, 2)
         at_least("width", self.width, 1)
+        at_least("steps", self.steps, 1)
+        above("rate", self.rate, 0)
         at_least("seed", self.seed, 0)
-        if self.decoder not in ("greedy", "sample", "beam"):
-            raise SettingError(f"decoder must be greedy, sample or beam, not {self.decoder!r}")
+        if self.decoder not in DECODERS:
+            raise SettingError(f"decoder must be one of {', '.join(DECODERS)}, not {self.decoder!r}")
 
     def order(self, graph: Graph) -> Ints:
         """[n] node numbers. Raises GraphError above 5,000 nodes: seven n × n relations would not fit."""
@@ -53,10 +61,23 @@ class TopoformerOrder:
         if self.decoder == "greedy":
             return greedy
         sampled = problem.sample(logits, self.samples, np.random.default_rng(self.seed))
-        candidates = np.concatenate([problem.known_order[None], greedy[None], sampled])
-        costs = problem.costs(candidates)
-        best: Ints = candidates[costs.argmin()]
-        if self.decoder == "sample":
-            return best
-        found = policy_beam(graph, logits, self.width, floor=int(0.97 * costs.min()))
-        return min((best, found), key=lambda order: float(problem.costs(order[None])[0]))
+        best = _best(problem, [problem.known_order, greedy, *sampled])
+        if self.decoder == "search":
+            search = {"steps": self.steps, "samples": self.samples, "seed": self.seed}
+            found, logits = active_search(problem, logits, rate=self.rate, **search)
+            best = _best(problem, [best, found])
+        return best if self.decoder == "sample" else self._beam(problem, logits, best)
+
+    def _beam(self, problem: MemoryProblem, logits: Floats, known: Ints) -> Ints:
+        """The best of `known` and of two beams."""
+        floor = int(0.97 * problem.costs(known[None])[0])
+        by_policy = policy_beam(problem.graph, logits, self.width, floor=floor)
+        by_memory = beam_order(problem.graph, self.width, priorities=logits)
+        return _best(problem, [known, by_policy, by_memory])
+
+
+def _best(problem: MemoryProblem, orders: list[Ints]) -> Ints:
+    """The first of the orders with the lowest peak."""
+    stacked: Ints = np.stack(orders)
+    best: Ints = stacked[problem.costs(stacked).argmin()]
+    return best

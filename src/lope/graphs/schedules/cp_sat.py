@@ -1,4 +1,4 @@
-"""The least makespan by constraint programming (OR-tools CP-SAT), hinted with a list schedule, with a time limit."""
+"""The least makespan by constraint programming (OR-tools CP-SAT), hinted with the best heuristic, with a time limit."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from ortools.sat.python import cp_model
 from lope.core.checks import above, at_least
 from lope.core.errors import RunError
 from lope.graphs.graph import Graph
-from lope.graphs.schedules.gumbel import GumbelSchedule
+from lope.graphs.schedules.best_of import BestOfSchedule
 from lope.graphs.schedules.lower_bound import makespan_lower_bound
 from lope.graphs.schedules.machines import Machines
 from lope.graphs.schedules.schedule import Schedule
@@ -27,7 +27,7 @@ class Proof:
 class CpSatSchedule:
     """Start variables, one interval per node, one `cumulative` per machine type (Jeon et al. 2023, appendix F.5).
 
-    Starts from the best of `hint_samples` critical-path orders with Gumbel noise, and is never worse than that.
+    Starts from what `best` finds with `hint_samples` samples, and is never worse than that.
     """
 
     seconds: float = 10.0
@@ -50,7 +50,7 @@ class CpSatSchedule:
         Durations that are no short decimals are rounded up to millionths of the longest path before solving, so the
         schedule stays feasible.
         """
-        hint = GumbelSchedule(self.hint_samples, seed=self.seed).schedule(graph, machines)
+        hint = BestOfSchedule(self.hint_samples, seed=self.seed).schedule(graph, machines)
         ticks, size = _whole(graph, hint.makespan)
         bound = makespan_lower_bound(graph, machines)
         if hint.makespan <= bound:
