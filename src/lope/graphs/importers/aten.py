@@ -64,17 +64,14 @@ def _aliasing(call: Call) -> tuple[list[int], str | None]:
     if call.schema is None:
         return [], None
     infos = [argument.alias_info for argument in call.schema.arguments][: len(call.arguments)]
-    written = [place for place, info in enumerate(infos) if info is not None and info.is_write and call.arguments[place]]
+    given = [(place, info) for place, info in enumerate(infos) if info is not None and call.arguments[place]]
+    written = [place for place, info in given if info.is_write]
     shared: set[str] = set()
     for result in call.schema.returns:
         if result.alias_info is not None:
             shared |= result.alias_info.before_set
-    bases = [
-        place
-        for place, info in enumerate(infos)
-        # A list of views (split, unbind) is written `Tensor(a -> *)`: the set after the call differs.
-        if info is not None and call.arguments[place] and (info.before_set & shared or info.after_set != info.before_set)
-    ]
+    # A list of views (split, unbind) is written `Tensor(a -> *)`: the set after the call differs.
+    bases = [place for place, info in given if info.before_set & shared or info.after_set != info.before_set]
     return written, call.arguments[bases[0]][0] if bases else None
 
 

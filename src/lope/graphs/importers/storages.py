@@ -1,4 +1,4 @@
-"""From a program over named values to a graph over storages: views are merged, weights are apart, writes keep their place."""
+"""From a program over values to a graph over storages: views merged, weights apart, writes in their place."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class Storage:
 class Storages:
     """Takes the operations of a program in any order that runs, and builds its graph.
 
-    A value is a name for a storage. A view gets no node: it is one more name. An operation that writes into a storage is
-    a node of 0 bytes that runs after all who read the old content and before all who read the new one.
+    A value is a name for a storage. A view gets no node: it is one more name. An operation that writes into a storage
+    is a node of 0 bytes that runs after all who read the old content and before all who read the new one.
     """
 
     def __init__(self, where: str) -> None:

@@ -74,7 +74,7 @@ def _bytes(where: str, node: fx.Node) -> int:
     """Bytes of all tensors that a node returns."""
     meta = _meta(node)
     if meta is None and "val" not in node.meta:
-        raise GraphError(f"{where}: node {node.name!r} has no shape; trace with make_fx or torch.export, or run ShapeProp")
+        raise GraphError(f"{where}: {node.name!r} has no shape; trace with make_fx or torch.export, or run ShapeProp")
     return _tensor_bytes(where, node.name, meta)
 
 
