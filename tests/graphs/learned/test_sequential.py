@@ -12,8 +12,9 @@ from lope.graphs.compiled import compiler
 from lope.graphs.graph import Graph
 from lope.graphs.learned.beam import policy_beam
 from lope.graphs.learned.peaks import peaks
-from lope.graphs.learned.sequential import greedy_sequential, replay, sample_sequential, weighted_sequential_score
+from lope.graphs.learned.sequential import replay, sample_sequential, weighted_sequential_score
 from lope.graphs.memory import peak_memory
+from lope.graphs.orders.by_priority import order_by_priority
 
 ENGINES = ["python", *(["compiled"] if compiler() else [])]
 LOGITS = np.array([0.3, -1.2, 2.0, 0.0, 0.9, -0.4])
@@ -95,9 +96,15 @@ def test_compiled_and_python_agree_to_the_last_bit() -> None:
     assert scored[0][0] == pytest.approx(scored[1][0], abs=1e-12)
 
 
+def test_a_policy_beam_finds_nothing_below_the_optimum() -> None:
+    graph = random_graph(1, 7)
+    least = min(peak_memory(graph, order) for order in all_topological(graph))
+    assert policy_beam(graph, np.zeros(7), 2**7, ceiling=least) is None
+
+
 def test_greedy_takes_the_likeliest_ready_node() -> None:
     # Ready 0, 1, 4: 4 (0.9); then 0 (0.3); then 2 (2.0); then 1; then 3; then 5.
-    assert greedy_sequential(GRAPH, LOGITS).tolist() == [4, 0, 2, 1, 3, 5]
+    assert order_by_priority(GRAPH, LOGITS).tolist() == [4, 0, 2, 1, 3, 5]
 
 
 def test_what_is_no_order_or_no_logits_is_refused() -> None:
@@ -127,4 +134,4 @@ def test_a_narrow_policy_beam_above_every_peak_is_the_greedy_order() -> None:
     graph = random_graph(9, 30)
     logits = np.arange(30.0)
     free = Graph.build(graph.edges, num_nodes=30, output_bytes=[1] * 30, kept=[True] * 30)
-    assert policy_beam(free, logits, 1, floor=10**9).tolist() == greedy_sequential(free, logits).tolist()
+    assert policy_beam(free, logits, 1, floor=10**9).tolist() == order_by_priority(free, logits).tolist()

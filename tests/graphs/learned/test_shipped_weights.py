@@ -88,13 +88,14 @@ def test_more_samples_are_never_worse() -> None:
     assert found == sorted(found, reverse=True)
 
 
-def test_active_search_goes_below_what_one_round_finds() -> None:
-    shops = JobShops(25, 10)
-    graphs = shops.graphs()[:2]
-    for decoder in ("list", "insertion"):
-        one = [OneShotSchedule(samples=64, decoder=decoder).schedule(g, shops.machines) for g in graphs]
-        more = [OneShotSchedule(samples=64, decoder=decoder, steps=25).schedule(g, shops.machines) for g in graphs]
-        assert sum(found.makespan for found in more) < sum(found.makespan for found in one)
+@pytest.mark.parametrize("decoder", ["list", "insertion"])
+def test_active_search_goes_below_what_one_round_finds(decoder: str) -> None:
+    shops = JobShops(25, 20)
+    graph = shops.graphs()[0]
+    one = OneShotSchedule(samples=64, decoder=decoder).schedule(graph, shops.machines)
+    more = OneShotSchedule(samples=64, decoder=decoder, steps=25).schedule(graph, shops.machines)
+    more.check()
+    assert more.makespan < one.makespan
 
 
 def test_what_is_wrong_with_weights_is_said(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from lope.graphs.learned.memory_features import memory_features
 from lope.graphs.learned.peaks import peaks
 from lope.graphs.learned.problem import Inputs
 from lope.graphs.learned.relations import seven_relations
-from lope.graphs.learned.sequential import greedy_sequential, sample_sequential, weighted_sequential_score
+from lope.graphs.learned.sequential import sample_sequential, weighted_sequential_score
 from lope.graphs.orders.best_of import HEURISTICS, lowest
+from lope.graphs.orders.by_priority import order_by_priority
 from lope.graphs.schedules.gumbel import standardised
 
 
@@ -45,7 +46,7 @@ class MemoryProblem:
 
     def greedy(self, logits: Floats) -> Ints:
         """[n] always the ready node with the highest logit."""
-        return greedy_sequential(self.graph, logits)
+        return order_by_priority(self.graph, logits)
 
     def score(self, logits: Floats, orders: Ints, weights: Floats) -> Floats:
         """[n] the weighted score of the sequential policy."""

@@ -6,7 +6,6 @@ The logits are computed once per graph, so one order costs O(n · ready nodes + 
 ∂ log P / ∂ logit(v) = 1 − (the sum, over the steps at which v was ready, of the probability of taking it).
 """
 
-import heapq
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +29,6 @@ def sample_sequential(
     orders = np.empty(uniforms.shape, dtype=np.int64)
     call(SOURCE, "lope_sample", orders.shape, (uniforms, weights, *_edges(graph), orders))
     return orders
-
-
-def greedy_sequential(graph: Graph, logits: ArrayLike) -> Ints:
-    """[n] at every step the ready node with the highest logit, ties to the smaller number."""
-    values = np.asarray(logits, dtype=np.float64).tolist()
-    waiting, order = graph.in_degrees.tolist(), []
-    ready = [(-values[node], node) for node, count in enumerate(waiting) if count == 0]
-    heapq.heapify(ready)
-    while ready:
-        node = heapq.heappop(ready)[1]
-        order.append(node)
-        for successor in graph.successor_lists[node]:
-            waiting[successor] -= 1
-            if waiting[successor] == 0:
-                heapq.heappush(ready, (-values[successor], successor))
-    return np.array(order, dtype=np.int64)
 
 
 def replay(graph: Graph, logits: ArrayLike, orders: Ints, *, engine: str = "auto") -> tuple[Floats, Floats]:

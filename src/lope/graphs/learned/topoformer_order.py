@@ -4,6 +4,7 @@ The network starts from, and reads, the best order of the quick heuristics, so t
 decoder but `greedy` is ever worse than the best heuristic.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from lope.graphs.learned.beam import policy_beam
 from lope.graphs.learned.memory_problem import MemoryProblem
 from lope.graphs.learned.one_shot import compute_logits
 from lope.graphs.learned.weights import load_network
-from lope.graphs.orders.beam import beam_order
+from lope.graphs.orders.beam import beam_order, improve
 
 MOST_NODES = 5000
 DECODERS = ("greedy", "sample", "beam", "search")
@@ -27,8 +28,9 @@ DECODERS = ("greedy", "sample", "beam", "search")
 class TopoformerOrder:
     """`greedy` takes the highest logit, `sample` the best of `samples` orders; `beam` adds two beams of `width`.
 
-    One beam ranks by memory and breaks ties by the logits; the other follows the policy up to a peak a little (3 %)
-    below the best sample. `search` does the same from the logits that `steps` rounds of active search end at.
+    One beam ranks by memory, the other follows the policy up to a peak a little (3 %) below the best sample. `search`
+    does the same from the logits that `steps` rounds of active search end at. With `seconds`, the anytime beam goes on
+    from there for the time that is left.
     """
 
     weights: str = "layered"
@@ -37,6 +39,7 @@ class TopoformerOrder:
     width: int = 16
     steps: int = 60
     rate: float = 0.3
+    seconds: float | None = None
     seed: int = 0
     engine: str = "auto"
 
@@ -45,6 +48,8 @@ class TopoformerOrder:
         at_least("width", self.width, 1)
         at_least("steps", self.steps, 1)
         above("rate", self.rate, 0)
+        if self.seconds is not None:
+            above("seconds", self.seconds, 0)
         at_least("seed", self.seed, 0)
         if self.decoder not in DECODERS:
             raise SettingError(f"decoder must be one of {', '.join(DECODERS)}, not {self.decoder!r}")
@@ -55,7 +60,13 @@ class TopoformerOrder:
             raise GraphError(f"{graph.name}: Topoformer takes up to {MOST_NODES} nodes, not {graph.num_nodes}")
         if graph.num_nodes == 0:
             return np.zeros(0, dtype=np.int64)
-        problem = MemoryProblem.read(graph, self.engine)
+        started = time.monotonic()
+        best = self._decode(MemoryProblem.read(graph, self.engine))
+        if self.seconds is None:
+            return best
+        return improve(graph, best, max(self.seconds - (time.monotonic() - started), 1e-3))
+
+    def _decode(self, problem: MemoryProblem) -> Ints:
         logits = compute_logits(load_network(self.weights, "memory"), problem)
         greedy = problem.greedy(logits)
         if self.decoder == "greedy":
@@ -70,10 +81,10 @@ class TopoformerOrder:
 
     def _beam(self, problem: MemoryProblem, logits: Floats, known: Ints) -> Ints:
         """The best of `known` and of two beams."""
-        floor = int(0.97 * problem.costs(known[None])[0])
-        by_policy = policy_beam(problem.graph, logits, self.width, floor=floor)
-        by_memory = beam_order(problem.graph, self.width, priorities=logits)
-        return _best(problem, [known, by_policy, by_memory])
+        peak = int(problem.costs(known[None])[0])
+        by_policy = policy_beam(problem.graph, logits, self.width, floor=int(0.97 * peak), ceiling=peak)
+        by_memory = beam_order(problem.graph, self.width)
+        return _best(problem, [known, by_memory, *([] if by_policy is None else [by_policy])])
 
 
 def _best(problem: MemoryProblem, orders: list[Ints]) -> Ints:
