@@ -15,7 +15,8 @@ ALL = 1 << 30
 class Needs:
     """What somebody must know of a pass, per round. `a | b` is what both need.
 
-    layers:         hidden states after these layers (0 = the embedding).
+    layers:         hidden states after these layers: 0 is the embedding, the last one is after the final norm, as in
+                    transformers' `hidden_states`. They must not grow between two passes over the same pending items.
     logits:         the k largest logits of the root and of each node, or ALL.
     context_logits: the k largest logits of context items before the root, 0 for none.
     """

@@ -33,7 +33,7 @@ class Backend(Protocol):
         """Whether `target(exact=True)` can be had here."""
 
     def target(self, exact: bool) -> Target[Any]:
-        """The model as target. `exact`: a token's logits depend on its path alone, bit for bit, whatever the pass holds."""
+        """The model as target. `exact`: a token's logits depend on its path alone, bit for bit, in any pass."""
 
     def draft_model(self) -> DraftModel[Any, Any]:
         """The model as an autoregressive drafter with a cache of its own."""

@@ -102,7 +102,7 @@ class Decoder:
                 features[number] = x
             x = self._layer(number, layer, x, rotations, segments, attentions)
         if len(self._layers) in layers:
-            features[len(self._layers)] = x
+            features[len(self._layers)] = self.normed(x)
         return x, features
 
     def embed(self, tokens: Sequence[int]) -> Tensor:

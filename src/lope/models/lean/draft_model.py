@@ -37,7 +37,7 @@ class LeanDraftSession:
         """Append the words of a prompt; a language-only drafter never sees spans."""
         words = prompt.text()
         check_fits(self.cache.length + len(self.pending), len(words), self._decoder.config.context)
-        self._forget()
+        self.forget_tree()
         self.pending += words
 
     def commit(self, draft: Draft, scores: Scores, verdict: Verdict) -> None:
@@ -58,7 +58,7 @@ class LeanDraftSession:
             kept.append(self.slots[node])
         self.cache.keep(kept)
         self.pending += tokens
-        self._forget()
+        self.forget_tree()
 
     def fork(self) -> "LeanDraftSession":
         """An independent copy of what is committed and pending."""
@@ -73,7 +73,8 @@ class LeanDraftSession:
         """The first scratch slot that holds nothing."""
         return max(self.slots.values(), default=self.cache.length - 1) + 1
 
-    def _forget(self) -> None:
+    def forget_tree(self) -> None:
+        """Drop the rows of a tree that was not committed."""
         self.slots, self.below = {}, {}
 
 
@@ -112,7 +113,7 @@ class LeanDraftModel:
         picked = hidden if len(wanted) == len(hidden) else hidden[torch.tensor(wanted, device=hidden.device)]
         sizes = [len(step.frontier) for step in steps]
         size = self._decoder.config.vocab_size
-        parts = zip(self._decoder.logits(picked).split(sizes), picked.split(sizes), strict=True)
+        parts = zip(self._decoder.logits(picked).split(sizes), self._decoder.normed(picked).split(sizes), strict=True)
         return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
 
     def _settle(self, session: LeanDraftSession) -> None:
@@ -128,12 +129,13 @@ class LeanDraftModel:
         length = session.cache.length
         if ROOT in step.frontier:
             assert step.frontier == (ROOT,), "the root runs alone: its children are not drawn yet"
+            session.forget_tree()
             session.slots[ROOT] = length + len(session.pending) - 1
             return Segment(session.cache, session.pending, Layout(length, len(session.pending)))
         slot = session.next_slot()
         for node in step.frontier:
             session.slots[node] = slot
-            session.below[tree.parents[node], tree.tokens[node]] = node
+            session.below.setdefault((tree.parents[node], tree.tokens[node]), node)
             slot += 1
         ancestors: tuple[Path, ...] = tuple(tuple(session.slots[a] for a in tree.path(node)) for node in step.frontier)
         context = length + len(session.pending)

@@ -72,4 +72,5 @@ class Ran:
 
     def gathered(self, fresh: dict[int, Tensor]) -> dict[int, Tensor]:
         """Features of all items since the last commit, then of `fresh`."""
+        assert not self.items or fresh.keys() <= self.features.keys(), "a pass needs no layers that its slices did not"
         return {layer: torch.cat([*self.features.get(layer, []), rows]) for layer, rows in fresh.items()}

@@ -176,6 +176,7 @@ class LeanTarget:
         )
 
     def _largest(self, hidden: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        count = min(count, self._decoder.config.vocab_size)
         parts = [torch.topk(self._decoder.logits(rows), count, dim=-1) for rows in hidden.split(64)]
         return torch.cat([part.values for part in parts]), torch.cat([part.indices for part in parts])
 
