@@ -3,8 +3,10 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+from lope.core.cost import Calibration
 from lope.core.draft import EMPTY
 from lope.core.errors import UsageError
 from lope.core.noise import key
@@ -12,6 +14,7 @@ from lope.core.prompt import Path, Prompt
 from lope.core.protocols import Drafter, Policy, Target
 from lope.drafters.none import NoneDrafter
 from lope.engine.answer import Answer, Piece
+from lope.engine.calibration import EngineCalibration
 from lope.engine.ending import TextEnding
 from lope.engine.loop import Loop
 from lope.engine.parts import Parts
@@ -59,10 +62,26 @@ class Engine:
         self.exact = exact
         self.target: Target[Any] = model.backend.target(exact)
         self.drafter: Drafter[Any, Any] = drafter or parts.make_drafter(model)
-        self.policy: Policy = policy or parts.make_policy()
-        self.loop = Loop(self.target, self.drafter, self.policy, on_draft_error == "fall-back")
+        self._fall_back = on_draft_error == "fall-back"
+        self._policy_settings = parts.make_policy()
+        self._given_policy = policy
         self._numbered = 0
         parts.make_verifier(self.drafter, greedy=True)
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What passes and drafts cost here, if `lope calibrate` or the policy `calibrated` has saved it; else None."""
+        return EngineCalibration(self).saved()
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy; one that needs a calibration measures it now, unless it was saved."""
+        return self._given_policy or self._policy_settings.attach(EngineCalibration(self).ready)
+
+    @cached_property
+    def loop(self) -> Loop:
+        """The loop over the rounds of this engine's requests."""
+        return Loop(self.target, self.drafter, self.policy, self._fall_back)
 
     def stream(self, ask: Ask, *, system: str | None = None, raw: bool = False, **settings: Any) -> Stream:
         """Make one answer piece by piece, one piece a pass.
@@ -120,6 +139,7 @@ class Engine:
 
     def request(self, session: Any, draft_session: Any, context: Prompt, settings: RequestSettings) -> Request:
         """A request that goes on from open sessions; `context` is all that they hold."""
+        assert self.loop  # what it must measure is measured before the request's clock starts
         sampling = settings.sampling
         stops = frozenset() if settings.ignore_stop else self.model.stop_tokens
         self._numbered += 1
@@ -150,15 +170,20 @@ class Engine:
 
     def plain(self) -> "Engine":
         """The same target, decoding one token a pass."""
-        return self._with(replace(self.parts, drafter="none", verifier="auto"), NoneDrafter())
+        parts = replace(self.parts, drafter="none", verifier="auto", policy="fixed")
+        return self._with(parts, NoneDrafter(), self._given_policy)
 
     def with_verifier(self, verifier: str) -> "Engine":
         """The same target and drafter, verified by another rule."""
-        return self._with(replace(self.parts, verifier=verifier), self.drafter)
+        return self._with(replace(self.parts, verifier=verifier), self.drafter, self._given_policy)
 
-    def _with(self, parts: Parts, drafter: Drafter[Any, Any]) -> "Engine":
-        mode = "fall-back" if self.loop.fall_back else "fail"
-        return Engine(self.model, parts, exact=self.exact, on_draft_error=mode, drafter=drafter, policy=self.policy)
+    def with_policy(self, policy: Policy) -> "Engine":
+        """The same target and drafter under another policy."""
+        return self._with(self.parts, self.drafter, policy)
+
+    def _with(self, parts: Parts, drafter: Drafter[Any, Any], policy: Policy | None) -> "Engine":
+        mode = "fall-back" if self._fall_back else "fail"
+        return Engine(self.model, parts, exact=self.exact, on_draft_error=mode, drafter=drafter, policy=policy)
 
     def ids(self, ask: Ask, *, system: str | None = None, raw: bool = False) -> Path:
         """The token ids of a prompt, template and all."""

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lope.core.errors import SettingError
-from lope.core.protocols import Drafter, Policy, Verifier
+from lope.core.protocols import Drafter, Verifier
 from lope.drafters import DRAFTERS
 from lope.drafters.workshop import Workshop
 from lope.models.loaded import LoadedModel
 from lope.models.loading import load
 from lope.policies import POLICIES
+from lope.policies.settings import PolicySettings
 from lope.shapes import SHAPES
 from lope.stops import STOPS
 from lope.verifiers import VERIFIERS
@@ -37,10 +38,10 @@ class Parts:
         drafter: Drafter[Any, Any] = DRAFTERS.make(self.drafter).attach(workshop)
         return drafter
 
-    def make_policy(self) -> Policy:
-        """The policy."""
-        policy: Policy = POLICIES.make(self.policy)
-        return policy
+    def make_policy(self) -> PolicySettings:
+        """The policy's settings; attached to a calibration they become the policy of one engine."""
+        settings: PolicySettings = POLICIES.make(self.policy)
+        return settings
 
     def make_verifier(self, drafter: Drafter[Any, Any], greedy: bool) -> Verifier:
         """What `auto` takes for this drafter, or the named verifier. Raises UsageError if it cannot be lossless."""

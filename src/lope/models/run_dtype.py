@@ -77,10 +77,10 @@ def _fingerprint(hidden: int, wide: int, device: torch.device) -> str:
     shape = f"{hidden}x{wide}"
     if device.type == "cuda":
         return f"{torch.cuda.get_device_name(device)} | torch {torch.__version__} | {shape}"
-    return f"{_cpu()} | torch {torch.__version__} | {torch.get_num_threads()} threads, one measured | {shape}"
+    return f"{processor()} | torch {torch.__version__} | {torch.get_num_threads()} threads, one measured | {shape}"
 
 
-def _cpu() -> str:
+def processor() -> str:
     """The processor's model name and the widest instructions that torch uses on it."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []

@@ -6,6 +6,7 @@ POLICIES = Room(
     "policy",
     {
         "fixed": "lope.policies.fixed:FixedPolicy",
+        "calibrated": "lope.policies.calibrated:CalibratedPolicy",
         "heuristic": "lope.policies.heuristic:HeuristicPolicy",
     },
 )

@@ -1,10 +1,12 @@
 """The same budget every round."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from lope.core import checks
 from lope.core.budget import UNLIMITED, Budget, Round, Situation
+from lope.core.cost import Calibration
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,10 @@ class FixedPolicy:
         for name, value in (("nodes", self.nodes), ("depth", self.depth)):
             if value is not None:
                 checks.at_least(name, value, 0)
+
+    def attach(self, calibration: Callable[[], Calibration]) -> Self:
+        """Itself."""
+        return self
 
     def choose(self, situations: Sequence[Situation]) -> list[Budget]:
         """The same for each request."""

@@ -1,10 +1,12 @@
 """Two levels deeper after a draft that was accepted whole, else one less: the `heuristic` schedule of transformers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from lope.core import checks
 from lope.core.budget import UNLIMITED, Budget, Round, Situation
+from lope.core.cost import Calibration
 from lope.core.draft import ROOT
 from lope.core.errors import SettingError
 
@@ -27,6 +29,10 @@ class HeuristicPolicy:
                 f"max_assistant_tokens must be at least num_assistant_tokens ({self.num_assistant_tokens}), "
                 f"not {self.max_assistant_tokens}"
             )
+
+    def attach(self, calibration: Callable[[], Calibration]) -> Self:
+        """Itself."""
+        return self
 
     def choose(self, situations: Sequence[Situation]) -> list[Budget]:
         """One depth for each request, from what became of its last draft."""

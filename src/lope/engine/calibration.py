@@ -1,0 +1,85 @@
+"""An engine's calibration: what was saved for it, or measured now and saved."""
+
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lope.core.cost import Calibration
+from lope.core.errors import LopeError
+from lope.core.scores import Needs
+from lope.engine.calibration_drafts import DraftTimer
+from lope.engine.calibration_folder import CalibrationFolder
+from lope.engine.calibration_passes import Clock, PassTimer
+from lope.engine.calibration_place import CalibrationPlace
+from lope.engine.calibration_plan import QUICK, CalibrationPlan
+from lope.engine.calibration_record import CalibrationRecord
+
+if TYPE_CHECKING:
+    from lope.engine.engine import Engine
+
+
+class EngineCalibration:
+    """Finds or makes the calibration of one engine."""
+
+    def __init__(self, engine: "Engine", folder: CalibrationFolder | None = None) -> None:
+        self._engine = engine
+        self._folder = folder or CalibrationFolder.default()
+        self.place = CalibrationPlace.of(engine.model, engine.exact)
+
+    @property
+    def drafter(self) -> str:
+        """The engine's drafter as the file names it: shape and stop rule only where they matter."""
+        parts = self._engine.parts
+        beside = [f"{name} {value}" for name, value in (("shape", parts.shape), ("stop", parts.draft_stop))]
+        return " | ".join([parts.drafter, *beside])
+
+    def saved(self) -> Calibration | None:
+        """What was saved for this engine, or None. Measures nothing."""
+        try:
+            return self._folder.read(self.place).calibration(self.drafter)
+        except LopeError:
+            return None
+
+    def ready(self) -> Calibration:
+        """What was saved, or else a quick measurement of at most 20 s, which is announced on stderr and saved."""
+        try:
+            return self._folder.read(self.place).calibration(self.drafter)
+        except LopeError as reason:
+            _say(f"{reason}: measuring for up to 20 s (lope calibrate measures longer)")
+        record = self.measure(QUICK)
+        try:
+            self._folder.write(record)
+        except LopeError as error:
+            _say(str(error))
+        return record.calibration(self.drafter)
+
+    def measure(
+        self, plan: CalibrationPlan, *, clock: Clock = time.perf_counter, advance: Callable[[], None] = lambda: None
+    ) -> CalibrationRecord:
+        """Measure passes, drafts and overhead as `plan` says; `advance` is called after each pass or round."""
+        engine, backend = self._engine, self._engine.model.backend
+        needs = engine.drafter.needs | Needs(logits=1)
+        timer = PassTimer(engine.target, needs, backend.vocab_size, backend.context, plan, clock, advance)
+        passes = timer.run()
+        overhead, drafts = DraftTimer(engine, plan, clock, advance).run()
+        return CalibrationRecord(
+            place=self.place,
+            name=engine.model.name,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            quick=plan.quick,
+            contexts=tuple(passes),
+            passes=tuple(passes.values()),
+            overhead=overhead,
+            drafters={self.drafter: drafts},
+        )
+
+    def save(self, record: CalibrationRecord) -> str:
+        """Write a record; the path of its file. Raises RunError where it cannot."""
+        return str(self._folder.write(record))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"lope: {line}\n")
+    sys.stderr.flush()
