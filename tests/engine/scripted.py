@@ -40,7 +40,8 @@ def tokenizer() -> Tokenizer:
 
 TOKENIZER = tokenizer()
 TEMPLATE = ChatTemplate(
-    "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}<|end|>{% endfor %}"
+    "{% for item in messages %}{{ item['role'] }}: {{ item['content'] }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
 )
 
 
@@ -148,7 +149,7 @@ class KnowingDrafter:
         return KnowingSession()
 
     def fork(self, session: KnowingSession, beside: object) -> KnowingSession:
-        return KnowingSession(session.said)
+        return type(session)(session.said)
 
     def propose(self, asks: Sequence[Ask[KnowingSession]]) -> list[Draft]:
         number = len(self.calls)
