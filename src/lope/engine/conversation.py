@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lope.core.errors import UsageError
 from lope.core.prompt import Path, Prompt
 from lope.engine.engine import Engine, Stream
 from lope.engine.prompting import Message, messages
@@ -19,6 +20,7 @@ class Conversation:
         self._messages: list[Message] = []
         self._context: Path = ()
         self._request: Request | None = None
+        self._latest: Stream | None = None
         self.reused = 0
 
     @property
@@ -35,8 +37,13 @@ class Conversation:
             said = Prompt((*earlier, *self._engine.ids(text, raw=True)))
         else:
             said = Prompt(template.ids(self._engine.model.tokenizer, asked, earlier=earlier))
-        request = self._go_on(said, earlier)
-        return _Turn(self, request, asked)
+        self._latest = _Turn(self, self._go_on(said, earlier), asked)
+        return self._latest
+
+    def check_latest(self, turn: Stream) -> None:
+        """Refuse to go on with a turn after which another one has begun: they share one cache."""
+        if turn is not self._latest:
+            raise UsageError("this turn is over: another one has begun since")
 
     def file(self, request: Request, asked: list[Message]) -> None:
         """Remember a turn: the context is what was read and written, whatever the template would make of it."""
@@ -53,12 +60,18 @@ class Conversation:
         fresh = Prompt(said.ids[len(earlier) :])
         self.reused = len(earlier)
         before.session.extend(fresh)
-        before.draft_session.extend(fresh)
-        return self._engine.request(before.session, before.draft_session, said, self._settings)
+
+        def beside() -> Any:
+            if before.draft_error is not None:  # it has not heard the end of the last turn
+                return self._engine.drafter.open(said, before.session)
+            before.draft_session.extend(fresh)
+            return before.draft_session
+
+        return self._engine.request(before.session, beside, said, self._settings)
 
 
 class _Turn(Stream):
-    """A stream that files itself when its iteration ends, even when it is broken off between rounds."""
+    """A stream that files itself when its iteration ends or is broken off between rounds, not if it fails."""
 
     def __init__(self, conversation: Conversation, request: Request, asked: list[Message]) -> None:
         super().__init__(conversation._engine.loop, request)
@@ -66,7 +79,12 @@ class _Turn(Stream):
         self._asked = asked
 
     def __iter__(self) -> Any:
+        self._conversation.check_latest(self)
         try:
             yield from super().__iter__()
-        finally:
+        except Exception:
+            raise  # a turn that fails is forgotten
+        except BaseException:
             self._conversation.file(self._request, self._asked)
+            raise
+        self._conversation.file(self._request, self._asked)

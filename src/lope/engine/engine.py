@@ -1,7 +1,7 @@
 """The engine: a target, a drafter that fits it, and the loop that makes answers with them."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -135,12 +135,13 @@ class Engine:
         if session.room < 1:
             context = self.model.backend.context
             raise UsageError(f"the prompt fills the model's context of {context} tokens: there is no room to answer")
-        return self.request(session, self.drafter.open(prompt, session), prompt, settings)
+        return self.request(session, lambda: self.drafter.open(prompt, session), prompt, settings)
 
-    def request(self, session: Any, draft_session: Any, context: Prompt, settings: RequestSettings) -> Request:
-        """A request that goes on from open sessions; `context` is all that they hold."""
-        assert self.loop  # what it must measure is measured before the request's clock starts
+    def request(self, session: Any, beside: Callable[[], Any], context: Prompt, settings: RequestSettings) -> Request:
+        """A request that goes on from an open session, all of which is `context`; `beside` makes the drafter's."""
         sampling = settings.sampling
+        # the loop is made here: what it must measure is measured before the request's clock starts
+        draft_session, draft_error = self.loop.begin_drafting(beside)
         stops = frozenset() if settings.ignore_stop else self.model.stop_tokens
         self._numbered += 1
         return Request(
@@ -159,13 +160,19 @@ class Engine:
             seed=random.SystemRandom().getrandbits(31) if settings.seed is None else settings.seed,
             context=context,
             logprobs=settings.logprobs,
+            draft_error=draft_error,
         )
 
     def fork(self, request: Request, settings: RequestSettings, index: int) -> Request:
         """Another answer to the same context, with a seed of its own."""
         session = request.session.fork()
-        beside = self.drafter.fork(request.draft_session, session)
         own = replace(settings, seed=key(request.seed, index) >> 33)
+
+        def beside() -> Any:
+            if request.draft_error is not None:  # what the drafter holds cannot be relied on
+                return self.drafter.open(request.context, session)
+            return self.drafter.fork(request.draft_session, session)
+
         return self.request(session, beside, request.context, own)
 
     def plain(self) -> "Engine":

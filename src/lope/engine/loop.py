@@ -1,14 +1,14 @@
 """The loop: choose, propose, score, verify, commit, learn. One request is a batch of one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from lope.core.budget import Budget, Round, Times
 from lope.core.draft import EMPTY, Draft
-from lope.core.errors import DraftError
+from lope.core.errors import DraftError, LopeError
 from lope.core.protocols import Drafter, Policy, Target
 from lope.core.scores import Scores
 from lope.core.verdict import Verdict
@@ -65,28 +65,37 @@ class Loop:
             return drafts
         try:
             proposed = self.drafter.propose([live[i].ask(granted[i]) for i in able])
+            _check(proposed, [granted[i] for i in able])
         except Exception as error:  # noqa: BLE001 - a drafter is anybody's code; the target must outlive it
             for i in able:
-                self._broke(live[i], error)
+                live[i].draft_error = self._broke(error)
             return drafts
         for i, draft in zip(able, proposed, strict=True):
-            assert len(draft) <= granted[i].nodes, "a budget is a hard cap"
             drafts[i] = draft
         return drafts
+
+    def begin_drafting(self, make: Callable[[], Any]) -> tuple[Any, str | None]:
+        """(the drafter's session, None); or (None, what it failed with) where the answer may go on without it."""
+        try:
+            return make(), None
+        except LopeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a drafter is anybody's code; the target must outlive it
+            return None, self._broke(error)
 
     def _tell_drafter(self, request: Request, draft: Draft, scores: Scores, verdict: Verdict) -> None:
         if request.draft_error is None:
             try:
                 request.draft_session.commit(draft, scores, verdict)
             except Exception as error:  # noqa: BLE001 - a drafter is anybody's code; the target must outlive it
-                self._broke(request, error)
+                request.draft_error = self._broke(error)
 
-    def _broke(self, request: Request, error: Exception) -> None:
-        """Remember the error; unless the user allowed plain decoding, fail loudly."""
+    def _broke(self, error: Exception) -> str:
+        """The error in words; unless the user allowed plain decoding, fail loudly."""
         words = f"the drafter failed ({type(error).__name__}: {error})"
         if not self.fall_back:
             raise DraftError(f"{words}; --on-draft-error fall-back would go on without it") from error
-        request.draft_error = words
+        return words
 
     def _learn(
         self,
@@ -118,3 +127,9 @@ class Loop:
             request.recent.append(record)
             request.spend(times.propose, times.score)
         self.policy.learn(records)
+
+
+def _check(drafts: Sequence[Draft], granted: Sequence[Budget]) -> None:
+    for draft, budget in zip(drafts, granted, strict=True):
+        if len(draft) > budget.nodes or max(draft.depths, default=0) > budget.depth:
+            raise ValueError(f"a draft of {len(draft)} nodes, {max(draft.depths)} deep, is beyond its budget: {budget}")

@@ -35,6 +35,7 @@ class Request:
         seed: int,
         context: Prompt,
         logprobs: bool = False,
+        draft_error: str | None = None,
     ) -> None:
         self.number = number
         self.session = session
@@ -45,7 +46,7 @@ class Request:
         self.ending = ending
         self.seed = seed
         self.recent: deque[Round] = deque(maxlen=_RECENT)
-        self.draft_error: str | None = None
+        self.draft_error = draft_error
         self._shared = SharedChance(seed) if verifier.shares_noise else None
         self._logprobs: list[float] | None = [] if logprobs else None
         self.context = context
