@@ -1,6 +1,6 @@
-"""Is the answer with speculation the plain one? Token lists on Spec-Bench prompts, `python benchmarks/exactness.py --json`.
+"""Is the answer with speculation the plain one? `python benchmarks/exactness.py --json`, on Spec-Bench prompts.
 
-For each way of drafting: on how many prompts the greedy token list equals plain decoding, with exact passes and without.
+For each way of drafting: on how many prompts the greedy token list equals plain decoding, exact passes or not.
 """
 
 import argparse
