@@ -36,10 +36,15 @@ def messages(ask: str | Sequence[Message], system: str | None) -> list[Message]:
     if not ask:
         raise UsageError("the conversation is empty: it needs at least one message")
     for message in ask:
-        if not isinstance(message.get("content"), str) or "role" not in message:
-            raise UsageError('a message is {"role": "user" | "assistant" | "system", "content": text}')
-        _encodable(message["content"])
+        _check_message(message)
     return [*([] if system is None else [{"role": "system", "content": _encodable(system)}]), *ask]
+
+
+def _check_message(message: object) -> None:
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(message, Mapping) or not isinstance(content, str) or "role" not in message:
+        raise UsageError('a message is {"role": "user" | "assistant" | "system", "content": text}')
+    _encodable(content)
 
 
 def _encodable(text: str) -> str:
