@@ -9,12 +9,14 @@ import torch
 
 from lope.bench import machine
 from lope.bench.configuration import Configuration, Lineup
+from lope.bench.costs import costs_of
 from lope.bench.ours import OurSystem
 from lope.bench.peers import PEERS
 from lope.bench.peers.files import model_files
 from lope.bench.peers.system import PeerPlace, open_peer
 from lope.bench.record import Row
-from lope.bench.results_file import NAME, ResultsFile
+from lope.bench.report.page import Page
+from lope.bench.results_file import NAME, ResultsFile, write_whole
 from lope.bench.runner import Runner
 from lope.bench.suite import Item, Suite
 from lope.bench.summary import Summary
@@ -78,6 +80,7 @@ class SpeedRun:
         self.settings = settings
         self._say = say
         self.systems: list[System] = []
+        self._engines: dict[str, Engine] = {}
         lineup = Lineup.of(list(settings.configs))
         engines = open_engines(lineup, settings)
         suite, left_out = _fitting(settings.read_suite(), engines[0], settings.max_new_tokens)
@@ -91,6 +94,7 @@ class SpeedRun:
         self._suite = suite
         for configuration, engine in zip(lineup.configurations, engines, strict=True):
             self.systems.append(OurSystem(configuration.name, engine))
+            self._engines[configuration.name] = engine
         try:
             self._open_peers(engines[0])
             self.results.save()
@@ -114,9 +118,19 @@ class SpeedRun:
         """Run what is lacking; each row is safe on the disk when it comes. None where one was left out."""
         return self._runner.run(self.results)
 
-    def summary(self) -> Summary:
-        """What the rows say."""
-        return Summary.of_document(self.results.document())
+    def finish(self) -> Summary:
+        """Write the report of all rows there are; what they say. Raises RunError where the disk is full."""
+        costs = [costs_of(name, engine) for name, engine in self._engines.items() if engine.parts.drafter != "none"]
+        self.results.head["calibration"] = [found for found in costs if found is not None]
+        self.results.save()
+        document = self.results.document()
+        write_whole(self.report, Page(document).show())
+        return Summary.of_document(document)
+
+    @property
+    def report(self) -> Path:
+        """The report's file."""
+        return self.settings.out / "report.html"
 
     def close(self) -> None:
         """End all processes."""

@@ -66,7 +66,7 @@ def speed(
         try:
             document["results"] = str(run.results.path)
             interrupted = _follow(run, silent=json)
-            summary = run.summary()
+            summary = run.finish()
         finally:
             run.close()
         document = {**summary.to_json(), **document}
@@ -79,7 +79,7 @@ def speed(
         print_json(document)
     else:
         console.print(table(document))
-        console.print(f"results: {document['results']}", markup=False)
+        console.print(f"results: {document['results']}\nreport:  {run.report}", markup=False)
 
 
 def table(document: dict[str, Any]) -> Table:
