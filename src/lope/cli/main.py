@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "chat": "lope.cli.chat:app",
     "list": "lope.cli.list:app",
     "check": "lope.cli.check:app",
+    "calibrate": "lope.cli.calibrate:app",
     "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
     "bench": "lope.cli.bench:app",

@@ -4,10 +4,11 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lope.core.cost import Calibration
-from lope.core.errors import LopeError
+from lope.core.errors import LopeError, RunError, UsageError
 from lope.core.scores import Needs
 from lope.engine.calibration_drafts import DraftTimer
 from lope.engine.calibration_folder import CalibrationFolder
@@ -35,22 +36,36 @@ class EngineCalibration:
         beside = [f"{name} {value}" for name, value in (("shape", parts.shape), ("stop", parts.draft_stop))]
         return " | ".join([parts.drafter, *beside])
 
+    @property
+    def path(self) -> Path:
+        """The file for this engine."""
+        return self._folder.path(self.place)
+
+    def read(self) -> CalibrationRecord:
+        """What was saved for this engine. Raises UsageError: one line that says why there is nothing to use."""
+        record = self._folder.read(self.place)
+        try:
+            record.calibration(self.drafter)
+        except UsageError as error:
+            raise UsageError(f"{self.path}: {error}") from None
+        return record
+
     def saved(self) -> Calibration | None:
         """What was saved for this engine, or None. Measures nothing."""
         try:
-            return self._folder.read(self.place).calibration(self.drafter)
+            return self.read().calibration(self.drafter)
         except LopeError:
             return None
 
     def ready(self) -> Calibration:
         """What was saved, or else a quick measurement of at most 20 s, which is announced on stderr and saved."""
         try:
-            return self._folder.read(self.place).calibration(self.drafter)
+            return self.read().calibration(self.drafter)
         except LopeError as reason:
             _say(f"{reason}: measuring for up to 20 s (lope calibrate measures longer)")
         record = self.measure(QUICK)
         try:
-            self._folder.write(record)
+            self.save(record)
         except LopeError as error:
             _say(str(error))
         return record.calibration(self.drafter)
@@ -76,7 +91,13 @@ class EngineCalibration:
         )
 
     def save(self, record: CalibrationRecord) -> str:
-        """Write a record; the path of its file. Raises RunError where it cannot."""
+        """Write a record; the path of its file. Raises RunError where it cannot, or should not."""
+        if not record.complete:
+            sizes = max(len(measured.sizes) for measured in record.passes)
+            raise RunError(
+                f"the calibration is not saved: there was time for passes of {sizes} size{'s'[: sizes != 1]} only, "
+                "this machine is too busy or too slow; lope calibrate measures longer"
+            )
         return str(self._folder.write(record))
 
 

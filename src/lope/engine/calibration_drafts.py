@@ -22,7 +22,10 @@ _REPEATED, _REPEATS = 16, 4  # a prompt that repeats itself, so that a drafter t
 
 
 class Sweep:
-    """A policy that asks for nothing for so many rounds, then for every depth in turn, and keeps what it hears."""
+    """A policy that asks for all there is, then for nothing for so many rounds, then for every depth in turn.
+
+    The prompt's round is the first: a drafter that copies surely finds something in a prompt that repeats itself.
+    """
 
     def __init__(self, plain: int) -> None:
         self._plain = plain
@@ -31,7 +34,8 @@ class Sweep:
     def choose(self, situations: Sequence[Situation]) -> list[Budget]:
         """The next depth."""
         turn = len(self.records) - 1 - self._plain
-        budget = Budget(0, 0) if turn < 0 else Budget(UNLIMITED, _DEPTHS[turn % len(_DEPTHS)])
+        nothing = Budget(0, 0) if self.records else Budget(UNLIMITED, UNLIMITED)
+        budget = nothing if turn < 0 else Budget(UNLIMITED, _DEPTHS[turn % len(_DEPTHS)])
         return [budget] * len(situations)
 
     def learn(self, rounds: Sequence[Round]) -> None:
@@ -39,13 +43,12 @@ class Sweep:
         self.records += rounds
 
     def plain(self) -> list[Round]:
-        """Rounds that drafted nothing, after the prompt's."""
+        """Rounds that were to draft nothing."""
         return self.records[1 : 1 + self._plain]
 
     def drafting(self) -> list[Round]:
-        """Rounds that were to draft. The first one is left out where there are others: the drafter read the prompt."""
-        rounds = self.records[1 + self._plain :]
-        return rounds[1:] if len(rounds) > len(_DEPTHS) else rounds
+        """Rounds that were to draft, later ones first."""
+        return [*reversed(self.records[1 + self._plain :]), *self.records[:1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ class DraftTimer:
         stop = self.clock() + self.plan.draft_seconds
         count = 1 + self.plan.plain + self.plan.drafts
         while not request.done and len(sweep.records) < count:
-            if self.clock() > stop and len(sweep.drafting()) > 1:
+            if self.clock() > stop and len(sweep.drafting()) > 2:
                 break
             engine.loop.round([request])
             self.advance()
@@ -86,13 +89,15 @@ class DraftTimer:
 
 
 def _costs(rounds: Sequence[Round]) -> DraftCosts:
+    """By depth. In the two earliest rounds the drafter had text to read: they tell how long it takes at need only."""
     samples: dict[int, list[float]] = {}
     nodes: dict[int, int] = {}
-    for record in rounds:
+    for index, record in enumerate(rounds):
         depth = _depth(record.parents)
         if depth:
-            samples.setdefault(depth, []).append(record.times.propose)
             nodes[depth] = max(nodes.get(depth, 0), len(record.parents))
+            if depth not in samples or index < len(rounds) - 2:
+                samples.setdefault(depth, []).append(record.times.propose)
     return DraftCosts(Measured.of(samples), tuple(nodes[depth] for depth in sorted(nodes)))
 
 

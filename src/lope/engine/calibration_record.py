@@ -13,6 +13,7 @@ from lope.core.errors import LopeError, UsageError
 from lope.engine.calibration_place import CalibrationPlace
 
 SCHEMA = 1
+_ENOUGH_SIZES = 3
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,11 @@ class CalibrationRecord:
     passes: tuple[Measured, ...]
     overhead: float
     drafters: dict[str, DraftCosts]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there was time for more than the very first passes: what is kept is relied on for long."""
+        return any(len(measured.sizes) >= _ENOUGH_SIZES for measured in self.passes)
 
     def calibration(self, drafter: str) -> Calibration:
         """The costs of this target with one drafter. Raises UsageError where that one was not measured."""

@@ -167,7 +167,8 @@ class CalibratedChoice:
         pace = scored / verified if scored > 0.0 and verified > 0.0 else 1.0
         proposed = times.propose / pace
         if calibrated > 0.0:
-            self._clock.learn(proposed / calibrated, self._catching_up)
+            # to find nothing may be quick; how long a draft takes is seen where there is one
+            self._clock.learn(proposed / calibrated, bad_news=not self._catching_up, good_news=drafted > 0)
         believed = self._clock.slowdown * calibrated
         self._enter(rounds, verified + min(max(proposed, calibrated), believed + costs.plain))
 

@@ -15,9 +15,8 @@ class DraftClock:
         self._ratios: deque[float] = deque([1.0, 1.0], maxlen=5)
         self.slowdown = 1.0
 
-    def learn(self, ratio: float, catching_up: bool) -> None:
-        """One round's ratio. A drafter that had text to catch up with is slower once: then only good news counts."""
-        if catching_up and ratio > self.slowdown:
-            return
-        self._ratios.append(ratio)
-        self.slowdown = median(self._ratios)
+    def learn(self, ratio: float, *, bad_news: bool, good_news: bool) -> None:
+        """One round's ratio, if it may count: a drafter that had text to catch up with is slower once."""
+        if bad_news if ratio > self.slowdown else good_news:
+            self._ratios.append(ratio)
+            self.slowdown = median(self._ratios)
