@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from lope.cli.output import fail
+from lope.cli.output import fail, print_json
 from lope.core.errors import LopeError
 from lope.version import __version__
 
@@ -74,3 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> Any:
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         fail("interrupted", exit_code=130, as_json="--json" in arguments)
+    except SystemExit as end:
+        # bad usage: Typer has said so on stderr, before any verb could print its document
+        says = getattr(end.__context__, "format_message", None)
+        if says is not None and "--json" in arguments:
+            print_json({"error": says()})
+        raise
