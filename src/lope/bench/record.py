@@ -28,6 +28,10 @@ class Turn:
     offered_at: Counts = ()
     accepted_at: Counts = ()
 
+    def __post_init__(self) -> None:
+        # to the microsecond, so that what is computed now is what is computed from the file
+        object.__setattr__(self, "steps", tuple((count, round(seconds, 6)) for count, seconds in self.steps))
+
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "Turn":
         """Read what `to_json` wrote."""
@@ -43,11 +47,11 @@ class Turn:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; seconds to the microsecond."""
+        """Plain data."""
         return {
             "prompt_tokens": self.prompt_tokens,
             "tokens": list(self.tokens),
-            "steps": [[count, round(seconds, 6)] for count, seconds in self.steps],
+            "steps": [list(step) for step in self.steps],
             "passes": self.passes,
             "drafted": self.drafted,
             "accepted": self.accepted,

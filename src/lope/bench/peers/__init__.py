@@ -45,7 +45,12 @@ PEERS = {
             reads="folder",
             variants=(Variant("vllm", {}), Variant("vllm n-gram", {"prompt_lookup": 5})),
             unwanted=("torchvision", "torchaudio", "torchcodec"),
-            environment={"VLLM_CPU_KVCACHE_SPACE": "2", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"},
+            environment={
+                "VLLM_CPU_KVCACHE_SPACE": "2",
+                "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+                "VLLM_LOGGING_LEVEL": "WARNING",
+                "HF_HUB_OFFLINE": "1",
+            },
         ),
         PeerKind(
             name="openvino",

@@ -37,6 +37,11 @@ class PeerKind:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def file(self) -> Path:
+        """The file that runs it, in its own environment."""
+        return Path(__file__).with_name(f"{self.worker}.py")
+
+    @property
     def home(self) -> Path:
         """The folder of its virtual environment."""
         return CacheFolder.default().root / "peers" / self.name

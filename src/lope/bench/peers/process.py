@@ -19,16 +19,18 @@ _WORKER = Path(__file__).with_name("worker.py")
 class PeerProcess:
     """One worker. It leads a process group, so that what it starts sleeps and ends with it.
 
-    log: the file that keeps what it prints. timeout: seconds that one answer may take.
+    worker: the file that opens the peer. log: keeps what it prints. timeout: seconds that one answer may take.
     """
 
-    def __init__(self, python: Path, worker: str, *, log: Path, environment: Mapping[str, str], timeout: float) -> None:
+    def __init__(
+        self, python: Path, worker: Path, *, log: Path, environment: Mapping[str, str], timeout: float
+    ) -> None:
         self._log = log
         self._timeout = timeout
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:
             self._process = subprocess.Popen(
-                [str(python), "-P", "-u", str(_WORKER), worker],
+                [str(python), "-P", "-u", str(_WORKER), str(worker)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,

@@ -116,7 +116,7 @@ def _start(
 ) -> tuple[PeerSystem, dict[str, Any]]:
     environment = {**kind.environment, "OMP_NUM_THREADS": str(place.threads)}
     log = place.logs / f"{variant.name.replace(' ', '-')}.log"
-    process = PeerProcess(python, kind.worker, log=log, environment=environment, timeout=place.timeout)
+    process = PeerProcess(python, kind.file, log=log, environment=environment, timeout=place.timeout)
     try:
         request = {
             **variant.settings,

@@ -1,7 +1,7 @@
 """Runs one peer in its own environment: requests come as JSON lines on stdin, replies go as JSON lines to stdout.
 
-Started as `python -P worker.py NAME`, where NAME.py lies beside it and has `open_peer(settings)`. It imports nothing of
-lope, which the peer's environment does not hold. What the peer itself prints on stdout goes to stderr.
+Started as `python -P worker.py FILE`, where FILE has `open_peer(settings)`. It imports nothing of lope, which the
+peer's environment does not hold. What the peer itself prints on stdout goes to stderr.
 """
 
 import importlib.util
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 
-def load(name: str) -> Any:
-    """The peer's module, read from the file beside this one, so that its name hides no package."""
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"lope_peer_{name}", path)
+def load(path: Path) -> Any:
+    """The peer's module, read by its path, so that its name hides no package."""
+    spec = importlib.util.spec_from_file_location(f"lope_peer_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -23,7 +22,7 @@ def load(name: str) -> Any:
     return module
 
 
-def serve(name: str) -> None:
+def serve(path: Path) -> None:
     """Answer requests until stdin ends. The first opens the model; the others are prompts."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -33,7 +32,7 @@ def serve(name: str) -> None:
         reply: dict[str, Any]
         try:
             if peer is None:
-                peer = load(name).open_peer(request)
+                peer = load(path).open_peer(request)
                 reply = {"versions": peer.versions}
             else:
                 reply = peer.answer(request["ids"], request["max_new_tokens"], request["stop"], request["fresh"])
@@ -44,4 +43,4 @@ def serve(name: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(Path(sys.argv[1]))

@@ -33,7 +33,9 @@ class Number:
         """As it is shown."""
         if self.value is None:
             return "–"
-        name = self.figure.partition("@")[0].replace("noise", "speedup").removesuffix("_low").removesuffix("_high").removesuffix("_with_prompt")
+        name = self.figure.partition("@")[0].replace("noise", "speedup")
+        for ending in ("_low", "_high", "_with_prompt"):
+            name = name.removesuffix(ending)
         if name in ("agreement", "acceptance"):
             return f"{100 * self.value:.0f}\u00a0%"
         if name.startswith("time_") or name == "pass_seconds":

@@ -73,4 +73,4 @@ def settings_table(document: Mapping[str, Any]) -> str:
 
 def _row(name: str, value: object) -> str:
     text = " · ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"<tr><th>{html.escape(name)}</th><td data-setting>{html.escape(text)}</td></tr>"
+    return f"<tr><th data-setting>{html.escape(name)}</th><td data-setting>{html.escape(text)}</td></tr>"
