@@ -17,7 +17,8 @@ run: setup
 	@$(BIN)/lope run -- "$$LOPE_PROMPT"
 
 test: setup-test lint types layers docs
-	@LOPE_DATA="$${LOPE_DATA:-$(abspath ../shared/data)}" $(BIN)/python -m pytest -q
+	@OMP_NUM_THREADS=1 LOPE_DATA="$${LOPE_DATA:-$(abspath ../shared/data)}" \
+		$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 setup: $(VENV)/.run-ready
 
