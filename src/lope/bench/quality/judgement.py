@@ -68,7 +68,7 @@ class Judge:
     """What every configuration is asked. raw: prompts without a chat template."""
 
     texts: Sequence[str] = ()
-    perplexity: Perplexity = Perplexity()
+    perplexity: Perplexity = field(default_factory=Perplexity)
     retrieval: Retrieval | None = None
     tasks: Sequence[Question] = ()
     max_new_tokens: int = 64

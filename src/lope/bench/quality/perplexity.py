@@ -61,9 +61,9 @@ class PerplexityResult:
 class Perplexity:
     """The window moves by `stride`; of each window only tokens that no earlier one predicted count.
 
-    A token is predicted from the window's tokens before it: from `window - stride` at least, save at a text's beginning.
-    The text runs through the target as drafts that are always accepted, `rows` rows a pass: the passes that verify drafts,
-    with their cache, are what is measured, not a forward made for measuring.
+    A token is predicted from the window's tokens before it: `window - stride` at least, save at a text's beginning.
+    The text runs through the target as drafts that are always accepted, `rows` rows a pass: what is measured are the
+    passes that verify drafts, with their cache, not a forward made for measuring.
 
     window: tokens, None: the model's context, 1024 at most. max_tokens: of each text, None: all.
     """

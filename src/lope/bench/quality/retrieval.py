@@ -1,4 +1,4 @@
-"""Finding one sentence in a long prompt: pass keys (Mohtashami & Jaggi 2023, arXiv:2305.16300) and needles (Kamradt 2023).
+"""Finding one sentence in a long prompt: pass keys (Mohtashami & Jaggi 2023, arXiv:2305.16300), needles (Kamradt 2023).
 
 Lengths are in tokens of the model under test, and what was reached is told; depth 0 is the beginning, 1 the end.
 """
@@ -90,7 +90,7 @@ class Retrieval:
         def tokens(fillers: int) -> int:
             return len(engine.ids(prompt(fillers), raw=raw))
 
-        low, high = 0, max(1, length)
+        low, high = 0, 2 * length // len(engine.ids(_FILLER, raw=True)) + 2
         if tokens(0) > length:
             raise SettingError(f"a prompt of {length} tokens is too short: the question alone takes {tokens(0)}")
         while high - low > 1:
