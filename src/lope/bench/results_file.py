@@ -1,5 +1,6 @@
 """`results.json`: settings, machine and every row, whole on the disk after each one. Schema: docs/benchmarks.md."""
 
+import contextlib
 import errno
 import json
 import os
@@ -113,7 +114,8 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
         kept = "; what was finished before is kept" if path.exists() else ""
         why = "the disk is full" if error.errno in _FULL else error.strerror
         raise RunError(f"{path}: cannot be written: {why}{kept}") from None
