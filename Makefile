@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test setup setup-test lint types layers docs check-data clean
+.PHONY: run test setup setup-test lint types layers docs peers check-data clean
 .DELETE_ON_ERROR:
 
 # The prompt travels through the environment untouched, so that `$5`, quotes and line breaks survive.
@@ -52,6 +52,10 @@ layers: setup-test
 
 docs: setup-test
 	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs docs/_build/html
+
+# What `lope bench speed --against` compares with, each in an environment of its own: make peers PEERS="llama.cpp openvino"
+peers: setup
+	@$(BIN)/python -m lope.bench.peers.environment $(PEERS)
 
 clean:
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache
