@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lope.core.draft import Draft
-from lope.core.errors import RunError, UsageError
+from lope.core.errors import DraftError, RunError, UsageError
 from lope.core.protocols import Job
 from lope.core.scores import Needs, Scores
 from lope.engine.calibration import EngineCalibration
@@ -159,6 +159,32 @@ def test_a_folder_that_cannot_be_written_stops_no_answer(tiny_folder, tmp_path, 
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "cannot be written" in lines[1]
+
+
+class Broken:
+    """A drafter that raises."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def propose(self, asks: Any) -> Any:
+        raise ZeroDivisionError("planted")
+
+
+def test_a_drafter_that_raises_leaves_no_calibration(engine, home, capsys, monkeypatch):
+    monkeypatch.setattr("lope.engine.calibration.QUICK", dataclasses.replace(PLAN, quick=True))
+    parts = Parts(policy="calibrated")
+    failing = Engine(engine.model, parts, exact=True, drafter=Broken(engine.drafter))
+    with pytest.raises(DraftError, match="ZeroDivisionError: planted"):
+        failing.generate("the cat", max_new_tokens=4)
+    forgiving = Engine(engine.model, parts, exact=True, drafter=Broken(engine.drafter), on_draft_error="fall-back")
+    plain = engine.plain().generate("the cat", max_new_tokens=12).tokens
+    assert forgiving.generate("the cat", max_new_tokens=12).tokens == plain
+    assert "planted" in capsys.readouterr().err.splitlines()[-1]
+    assert not home.exists()
 
 
 PLACE = CalibrationPlace("Lean, 9 parameters", "float32", "cpu", 2, True, "Some CPU x2", "2.13.0")

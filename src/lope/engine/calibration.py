@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lope.core.cost import Calibration
-from lope.core.errors import LopeError, RunError, UsageError
+from lope.core.cost import Calibration, CostCurve
+from lope.core.errors import DraftError, LopeError, RunError, UsageError
 from lope.core.scores import Needs
 from lope.engine.calibration_drafts import DraftTimer
 from lope.engine.calibration_folder import CalibrationFolder
@@ -19,6 +19,8 @@ from lope.engine.calibration_record import CalibrationRecord
 
 if TYPE_CHECKING:
     from lope.engine.engine import Engine
+
+_NO_DRAFTS = Calibration((1,), (CostCurve((1,), (1.0,)),), 0.0)
 
 
 class EngineCalibration:
@@ -63,7 +65,13 @@ class EngineCalibration:
             return self.read().calibration(self.drafter)
         except LopeError as reason:
             _say(f"{reason}: measuring for up to 20 s (lope calibrate measures longer)")
-        record = self.measure(QUICK)
+        try:
+            record = self.measure(QUICK)
+        except DraftError as error:
+            if not self._engine.fall_back:
+                raise
+            _say(f"{error}; nothing is drafted")
+            return _NO_DRAFTS
         try:
             self.save(record)
         except LopeError as error:

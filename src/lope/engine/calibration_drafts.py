@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lope.core.budget import UNLIMITED, Budget, Round, Situation
 from lope.core.draft import ROOT
+from lope.core.errors import DraftError
 from lope.core.prompt import Prompt
 from lope.engine.calibration_passes import Clock, spread_tokens
 from lope.engine.calibration_plan import CalibrationPlan
@@ -75,6 +76,8 @@ class DraftTimer:
             if self.clock() > stop and len(sweep.drafting()) > 2:
                 break
             engine.loop.round([request])
+            if request.draft_error is not None:
+                raise DraftError(request.draft_error)
             self.advance()
         return self._overhead(sweep.plain()), _costs(sweep.drafting())
 

@@ -62,7 +62,7 @@ class Engine:
         self.exact = exact
         self.target: Target[Any] = model.backend.target(exact)
         self.drafter: Drafter[Any, Any] = drafter or parts.make_drafter(model)
-        self._fall_back = on_draft_error == "fall-back"
+        self.fall_back = on_draft_error == "fall-back"
         self._policy_settings = parts.make_policy()
         self._given_policy = policy
         self._numbered = 0
@@ -81,7 +81,7 @@ class Engine:
     @cached_property
     def loop(self) -> Loop:
         """The loop over the rounds of this engine's requests."""
-        return Loop(self.target, self.drafter, self.policy, self._fall_back)
+        return Loop(self.target, self.drafter, self.policy, self.fall_back)
 
     def stream(self, ask: Ask, *, system: str | None = None, raw: bool = False, **settings: Any) -> Stream:
         """Make one answer piece by piece, one piece a pass.
@@ -189,7 +189,7 @@ class Engine:
         return self._with(self.parts, self.drafter, policy)
 
     def _with(self, parts: Parts, drafter: Drafter[Any, Any], policy: Policy | None) -> "Engine":
-        mode = "fall-back" if self._fall_back else "fail"
+        mode = "fall-back" if self.fall_back else "fail"
         return Engine(self.model, parts, exact=self.exact, on_draft_error=mode, drafter=drafter, policy=policy)
 
     def ids(self, ask: Ask, *, system: str | None = None, raw: bool = False) -> Path:

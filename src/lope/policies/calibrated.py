@@ -17,6 +17,7 @@ from lope.policies.round_costs import RoundCosts, deepest
 _NOTHING = Budget(0, 0)
 _LONGEST_WAIT = 32
 _HOPELESS_WAIT = 512
+_PROBE_SHARE = 0.01  # of plain time that may go into tries
 _LOOK_BACK = 4
 _CATCHES_UP = 8
 _UNKNOWN, _REFUSED, _PARTLY, _WHOLE = range(4)
@@ -155,7 +156,9 @@ class CalibratedChoice:
             return False
         if not costs.could_pay(slowdown) and self._since < _HOPELESS_WAIT:
             return False
-        return costs.extra(self._nodes[1], 1, slowdown) <= self._ledger.balance(costs.plain)
+        price = costs.extra(self._nodes[1], 1, slowdown)
+        patience = price / costs.plain / _PROBE_SHARE if costs.plain > 0.0 else 0.0
+        return self._since >= patience and price <= self._ledger.balance(costs.plain)
 
     def _time(self, rounds: Sequence[Round]) -> None:
         """Compare the drafter's time with its calibration, in units of the target's own; charge the round."""
