@@ -2,6 +2,7 @@
 
 import dataclasses
 import numbers
+import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,7 +61,7 @@ class RequestSettings:
 
 def _check_number(name: str, value: object, kind: Any) -> None:
     """Refuse what is no number where one is wanted, and fractions where a whole one is."""
-    kinds = typing.get_args(kind) or (kind,)
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     wanted = "a whole number" if int in kinds else "a number" if float in kinds else None
     if wanted is None or (value is None and type(None) in kinds):
         return
