@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lope.bench.claimed_folder import ClaimedFolder
 from lope.bench.results_file import read_document
 from lope.cli.main import main
 
@@ -111,7 +112,8 @@ def test_transformers_beside_ours_says_the_same(
         (["--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
         (["--max-new-tokens", "500"], "fits the model's context of 256 tokens"),
         (["--suite", "/no/such/suite"], "/no/such/suite: cannot be read: No such file or directory"),
-        (["--out", "/dev/null/here"], "/dev/null/here/results.json: cannot be written: Not a directory"),
+        (["--out", "/dev/null/here"], "/dev/null/here: cannot be written: Not a directory"),
+        (["--against", "openvino", "--device", "meta"], "peers are run on the CPU"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -136,6 +138,19 @@ def test_a_row_without_turns_and_an_older_file_are_one_line(
     code, document, _ = _run(words, capsys)
     assert code == 2
     assert f"{suite}, line 1: has no turns" in document["error"]
+
+
+def test_two_runs_in_one_folder_are_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = ClaimedFolder(tmp_path / "out")
+    code, document, _ = _run(words, capsys)
+    assert code == 2
+    assert "another run is writing its results there" in document["error"]
+    held.release()
+    code, _, _ = _run(words, capsys)
+    assert code == 0
+    ClaimedFolder(tmp_path / "out").release()
 
 
 def test_ctrl_c_keeps_the_rows_and_the_same_command_ends_the_run(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from lope.bench import machine
+from lope.bench.claimed_folder import ClaimedFolder
 from lope.bench.configuration import Configuration, Lineup
 from lope.bench.costs import costs_of
 from lope.bench.ours import OurSystem
@@ -62,6 +63,8 @@ class SpeedSettings:
         for name in self.against:
             if name not in PEERS:
                 raise UnknownPartError(f"no peer {name!r} (there are: {', '.join(PEERS)})")
+        if self.against and self.device != "cpu":
+            raise UsageError(f"peers are run on the CPU: leave out --against, or --device {self.device}")
 
     def read_suite(self) -> Suite:
         """The prompts of the run. Raises UsageError for a suite that is none."""
@@ -85,17 +88,18 @@ class SpeedRun:
         engines = open_engines(lineup, settings)
         suite, left_out = _fitting(settings.read_suite(), engines[0], settings.max_new_tokens)
         head = _head(settings, suite, lineup, engines[0], left_out)
+        self._folder = ClaimedFolder(settings.out)
         self.results = ResultsFile(settings.out / NAME, head)
-        if settings.resume:
-            self.results.take_over()
-        self.results.sessions.append(machine.session())
-        for words in left_out:
-            self._note(words)
         self._suite = suite
         for configuration, engine in zip(lineup.configurations, engines, strict=True):
             self.systems.append(OurSystem(configuration.name, engine))
             self._engines[configuration.name] = engine
         try:
+            if settings.resume:
+                self.results.take_over()
+            self.results.sessions.append(machine.session())
+            for words in left_out:
+                self._note(words)
             self._open_peers(engines[0])
             self.results.save()
         except BaseException:
@@ -112,7 +116,8 @@ class SpeedRun:
     @property
     def total(self) -> int:
         """Rows that there are to be."""
-        return len(self._runner.schedule())
+        planned = {(item.id, system.name) for item, _, system in self._runner.schedule()}
+        return len(planned | {row.key for row in self.results.rows})
 
     def rows(self) -> Iterator[Row | None]:
         """Run what is lacking; each row is safe on the disk when it comes. None where one was left out."""
@@ -133,9 +138,10 @@ class SpeedRun:
         return self.settings.out / "report.html"
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes, and let other runs have the folder."""
         for system in self.systems:
             system.close()
+        self._folder.release()
 
     def _open_peers(self, engine: Engine) -> None:
         if not self.settings.against:
