@@ -78,10 +78,12 @@ def test_names_are_sorted_into_sampling_and_limits() -> None:
             "stop_strings": ["a", "b"],
             "seed": 4,
             "allowed_tokens": [1, 2],
+            "logit_bias": {5: -1, 6: 2.5},
             "logprobs": True,
         }
     )
     assert (made.sampling.temperature, made.sampling.top_k, made.sampling.allowed_tokens) == (0.5, 3, (1, 2))
+    assert made.sampling.logit_bias == {5: -1, 6: 2.5}
     assert (made.stop_strings, made.seed, made.logprobs, made.max_new_tokens) == (("a", "b"), 4, True, 256)
     assert RequestSettings.from_names({"stop_strings": "end"}).stop_strings == ("end",)
     assert RequestSettings.from_names({}) == RequestSettings()

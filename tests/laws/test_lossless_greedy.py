@@ -29,11 +29,11 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"repetition_penalty": 1.3},
     {"logit_bias": {265: 4.0, 270: -3.0, 104: float("-inf")}},
-    {"min_new_tokens": 8, "logit_bias": {1: 5.0}},
+    {"min_new_tokens": 7, "logit_bias": {1: 5.0}},
     {"frequency_penalty": 0.7, "presence_penalty": 0.2, "repetition_penalty": 1.1},
 )
 BATCHES = (TEXTS[2:3], TEXTS[3:5], TEXTS)
-COUNT = 12
+COUNT = 10
 
 Tiny = Callable[..., LoadedModel]
 Folder = Callable[..., Path]
@@ -66,7 +66,8 @@ def test_tokens_equal_plain_decoding(
     accepted = 0
     auto = engine(tiny_model(family), named(drafter, family, tiny_folder), shape)
     for turn, verifier in enumerate(lossless_verifiers()):
-        for size, texts in enumerate(BATCHES):
+        for size in {turn % 3, (turn + 1) % 3}:
+            texts = BATCHES[size]
             setting = (number + turn + size) % len(SETTINGS)
             fast = other_verifier(auto, verifier, exact=(turn + size) % 2 == 0)
             made = answers(fast, texts, max_new_tokens=COUNT, **SETTINGS[setting])
