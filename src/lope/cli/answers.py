@@ -29,19 +29,25 @@ def show(stream: Stream, engine: Engine, *, silent: bool, coloured: bool) -> Non
             console.file.write("\n")
     finally:
         if not silent:
-            complaints.print(Text(summary(stream.answer), style="dim"))
+            complaints.print(Text(summary(stream.answer), style="dim"), soft_wrap=True)
             if stream.answer.draft_error:
                 complaints.print(f"[yellow]lope:[/yellow] {stream.answer.draft_error}; the answer went on without it")
 
 
 def summary(answer: Answer) -> str:
-    """One line: how much, how fast, how many tokens a pass."""
+    """One line: how much, how fast, how many tokens a pass; and the seed, where there was chance."""
     stats = answer.stats
-    drafted = f", {stats.accepted} of {stats.drafted} drafted tokens accepted" if stats.drafted else ""
-    return (
-        f"{stats.num_tokens} tokens in {stats.seconds:.1f} s ({stats.decode_tokens_per_second:.1f} tokens/s after the "
-        f"prompt), {stats.tokens_per_pass:.2f} tokens per pass of the model (1 without speculation){drafted}"
-    )
+    parts = [f"{stats.num_tokens} tokens in {stats.seconds:.1f} s"]
+    if stats.passes:
+        parts[0] += f" ({stats.decode_tokens_per_second:.1f} tokens/s after the prompt)"
+        parts.append(f"{stats.tokens_per_pass:.2f} tokens per pass of the model (1 without speculation)")
+    else:
+        parts.append("all from the prompt's own pass")
+    if stats.drafted:
+        parts.append(f"{stats.accepted} of {stats.drafted} drafted tokens accepted")
+    if answer.verifier != "greedy":
+        parts.append(f"{answer.verifier} verification, seed {answer.seed}")
+    return ", ".join(parts)
 
 
 def describe(engine: Engine, answer: Answer) -> dict[str, Any]:

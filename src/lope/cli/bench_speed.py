@@ -86,8 +86,8 @@ def table(document: dict[str, Any]) -> Table:
     """The figures over all prompts, a row a system."""
     shown = Table(title=f"speed-up over {escape(document['reference'])}, prompt excluded", title_justify="left")
     shown.add_column("system", overflow="fold")
-    for heading in ("speed-up", "95 % interval", "with prompt", "tokens per pass", "same answers"):
-        shown.add_column(heading, justify="right", min_width=12 if heading == "95 % interval" else None)
+    for heading in ("speed-up", "95 % interval", "with prompt", "tokens/pass", "same"):
+        shown.add_column(heading, justify="right", no_wrap=True)
     for name, figures in document["systems"].items():
         low, high = figures["speedup_low"], figures["speedup_high"]
         shown.add_row(

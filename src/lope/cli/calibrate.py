@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lope.engine.calibration_plan import CalibrationPlan
     from lope.engine.calibration_record import CalibrationRecord, Measured
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _WIDTH = 44  # of the longest bar
 _ACCEPTANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 

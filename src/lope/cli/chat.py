@@ -9,7 +9,7 @@ from lope.cli import options as opt
 from lope.cli.output import complaints, console, fail, print_json
 from lope.core.errors import LopeError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

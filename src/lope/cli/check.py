@@ -11,13 +11,13 @@ from lope.cli import options as opt
 from lope.cli.output import complaints, console, print_json
 from lope.core.errors import UsageError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def check(
     target: Annotated[str | None, typer.Option(help="table: check the law of every pair on a random table")] = None,
-    samples: Annotated[int, typer.Option(help="answers per pair (with --target table)")] = 5000,
+    samples: Annotated[int, typer.Option(help="answers per pair (with --target table); fewer find less")] = 20_000,
     plant: Annotated[
         str | None, typer.Option(help="plant a fault: no-residual, unrenormalised, shuffled, dropped, merged")
     ] = None,

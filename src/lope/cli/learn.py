@@ -34,7 +34,11 @@ LQ_METHODS = ("psrl_lq", "psrl_lq:growth=false", "psrl_lq:halving=false", "certa
 BANDIT_METHODS = ("ucb1", "ucb_tuned", "thompson", "gaussian_thompson", "exp3", "epsilon_greedy")
 COLUMNS = 2  # checkpoints shown in the table
 
-app = typer.Typer(no_args_is_help=True, help="Run the learning algorithms on their own benchmarks and show regret.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Run the learning algorithms on their own benchmarks and show regret.",
+)
 
 Seeds = Annotated[int, typer.Option(help="Independent runs of each method.")]
 Steps = Annotated[int, typer.Option(help="Steps of each run.")]

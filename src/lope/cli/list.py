@@ -12,7 +12,7 @@ from lope.cli.output import console, print_json
 from lope.core.errors import UsageError
 from lope.core.registry import Room
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _YES = {True: "yes", False: "no", None: ""}
 _PAPER = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
@@ -88,10 +88,12 @@ def _describe(room: str, parts: Room, name: str) -> dict[str, Any]:
 def _table(room: str, rows: list[dict[str, Any]]) -> Table:
     table = Table(title=room, title_justify="left", show_lines=False, expand=True)
     for column in ("name", "what it does", "paper", "lossless", "settings"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in ("name", "paper", "lossless"))
     for row in rows:
         settings = ", ".join(
             f"{s['name']}: {s['type']}" if s["required"] else f"{s['name']}={s['default']}" for s in row["settings"]
         )
-        table.add_row(row["name"], row["summary"], row["paper"] or "", _YES[row["lossless"]], settings)
+        table.add_row(
+            row["name"], row["summary"], (row["paper"] or "").removeprefix("arXiv:"), _YES[row["lossless"]], settings
+        )
     return table

@@ -8,7 +8,9 @@ Model = Annotated[str, typer.Option(help="smollm2, a folder, a GGUF file, a hub 
 DrafterOption = Annotated[str, typer.Option("--drafter", help="who runs ahead: none, ngram, model:path=DIR")]
 ShapeOption = Annotated[str, typer.Option("--shape", help="how a model drafter spends nodes: chain, rsd_c, rsd_s")]
 VerifierOption = Annotated[str, typer.Option("--verifier", help="auto, or a name (lope list verifiers)")]
-PolicyOption = Annotated[str, typer.Option("--policy", help="how much to draft: fixed:nodes=8,depth=4, heuristic, ...")]
+PolicyOption = Annotated[
+    str, typer.Option("--policy", help="how much to draft: calibrated, fixed:nodes=8,depth=4, heuristic")
+]
 DraftStop = Annotated[str, typer.Option("--draft-stop", help="when to end a draft early: never, max_confidence, svip")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]

@@ -9,7 +9,7 @@ from lope.cli import options as opt
 from lope.cli.output import fail, print_json
 from lope.core.errors import LopeError, UsageError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -52,6 +52,8 @@ def run(
     document: dict[str, Any] = {"model": model, **parts}
     try:
         text = _read(prompt)
+        if logprobs and not json:
+            raise UsageError("--logprobs goes with --json: there is no place for them in streamed text")
         from lope.cli.answers import describe, show
         from lope.engine.opening import load
 
