@@ -1,11 +1,16 @@
 """`lope.load`: one call from a model's name to an engine."""
 
+import os
+
 import torch
 
 from lope.core import checks
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.models.loading import load as load_model
+
+# more threads than cores wait for each other: thousands of them hold up the whole machine
+_MOST_THREADS = 4
 
 
 def load(
@@ -34,7 +39,7 @@ def load(
     Raises LopeError, one clear line, for anything that cannot be done.
     """
     if threads is not None:
-        checks.at_least("threads", threads, 1)
+        checks.between("threads", threads, 1, _MOST_THREADS * (os.cpu_count() or 1))
         torch.set_num_threads(threads)
     loaded = load_model(model, dtype=dtype, device=device, cache_dequantised=cache_dequantised, progress=progress)
     if exact is None:
