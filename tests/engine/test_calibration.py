@@ -146,6 +146,15 @@ def test_calibrated_measures_once_and_says_so(tiny_folder, home, capsys, monkeyp
     assert capsys.readouterr().err == ""
 
 
+def test_a_batch_says_what_each_says_alone(tiny_folder, monkeypatch):
+    monkeypatch.setattr("lope.engine.calibration.QUICK", dataclasses.replace(PLAN, quick=True))
+    engine = load(str(tiny_folder()), policy="calibrated", dtype="float32")
+    asks = ["the cat sat on the mat " * 3, "the dog", "and and and and and"]
+    together = engine.generate_batch(asks, raw=True, max_new_tokens=30)
+    for ask, answer in zip(asks, together, strict=True):
+        assert engine.plain().generate(ask, raw=True, max_new_tokens=30).tokens == answer.tokens
+
+
 def test_the_quick_plan_is_within_twenty_seconds():
     assert QUICK.pass_seconds + QUICK.draft_seconds <= 15.0, "reading the prompts and one pass more come on top"
 

@@ -117,6 +117,13 @@ def test_planted_slow_drafter_is_switched_off_within_one_prompt():
     assert set(simulate(machine(STEEP)).play([chance(0.8)], 64).depths[20:]) != {(0,)}
 
 
+def test_a_dear_drafter_that_is_good_is_found_out_soon():
+    """Half a pass a level, accepted four times in five: more than the prior can know, so it has to be tried."""
+    dear = [simulate(machine(FLAT, step=0.012)).play([chance(0.8, seed)], 64) for seed in range(10)]
+    assert sum(any(depth for (depth,) in each.depths[1:3]) for each in dear) == 10
+    assert sum(each.plain / each.accounted > 1.05 for each in dear) >= 7
+
+
 def test_a_drafter_that_is_known_to_be_slow_is_never_tried():
     slow = simulate(machine(STEEP, step=0.05)).play([chance(0.8)], 300)
     assert set(slow.depths) == {(0,)}

@@ -21,4 +21,4 @@ class CalibrationPlan:
 
 
 FULL = CalibrationPlan((1, 2, 4, 8, 12, 16, 24, 32, 48, 64), (64, 256, 1024), 15, 20, 60, 90.0, 30.0)
-QUICK = CalibrationPlan((1, 2, 4, 8, 16, 32), (64, 512), 9, 8, 20, 9.0, 5.0, quick=True)
+QUICK = CalibrationPlan((1, 2, 4, 8, 16, 32), (64, 512), 9, 8, 20, 8.0, 4.0, quick=True)

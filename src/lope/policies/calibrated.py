@@ -17,7 +17,8 @@ from lope.policies.round_costs import RoundCosts, deepest
 _NOTHING = Budget(0, 0)
 _LONGEST_WAIT = 32
 _HOPELESS_WAIT = 512
-_PROBE_SHARE = 0.01  # of plain time that may go into tries
+_PROBE_SHARE = 0.01  # of plain time that may go into tries, after the first few
+_FIRST_TRIES = 3
 _LOOK_BACK = 4
 _CATCHES_UP = 8
 _UNKNOWN, _REFUSED, _PARTLY, _WHOLE = range(4)
@@ -73,7 +74,8 @@ class CalibratedChoice:
         self._catching_up = False
         self._probing = False
         self._wait = settings.probe_every
-        self._since = 0
+        self._since = _HOPELESS_WAIT  # the first try need not wait
+        self._tried = 0
 
     def choose(self, situations: Sequence[Situation]) -> list[Budget]:
         """The best budgets that the ledger affords, for all requests together."""
@@ -109,7 +111,8 @@ class CalibratedChoice:
         if not self._probing:
             self._wait, self._since = self._settings.probe_every, 0
         elif any(record.parents for record in rounds):
-            failed = not any(record.path for record in rounds)
+            self._tried += 1
+            failed = self._tried > _FIRST_TRIES and not any(record.path for record in rounds)
             self._wait = min(2 * self._wait, _LONGEST_WAIT) if failed else self._settings.probe_every
             self._since = 0
 
@@ -158,7 +161,7 @@ class CalibratedChoice:
             return False
         price = costs.extra(self._nodes[1], 1, slowdown)
         patience = price / costs.plain / _PROBE_SHARE if costs.plain > 0.0 else 0.0
-        return self._since >= patience and price <= self._ledger.balance(costs.plain)
+        return (self._since >= patience or self._tried < _FIRST_TRIES) and price <= self._ledger.balance(costs.plain)
 
     def _time(self, rounds: Sequence[Round]) -> None:
         """Compare the drafter's time with its calibration, in units of the target's own; charge the round."""
