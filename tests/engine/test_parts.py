@@ -99,7 +99,7 @@ def test_a_drafter_of_another_tokenizer_is_refused(
         laws.engine(tiny_model("llama3"), f"model:path={folder}")
 
 
-@pytest.mark.parametrize(("threads", "says"), [(0, "threads must be at least 1, not 0"), (-2, "threads")])
+@pytest.mark.parametrize(("threads", "says"), [(0, "threads must"), (-2, "threads must")])
 def test_threads_are_checked(threads: int, says: str, tiny_folder: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match=says):
         load(str(tiny_folder("llama3")), threads=threads, dtype="float32")
