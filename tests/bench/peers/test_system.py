@@ -124,13 +124,18 @@ def test_an_environment_that_is_half_built_is_not_used(home: Path) -> None:
 
 
 def test_an_installation_that_fails_is_one_line(home: Path) -> None:
-    kind = PeerKind("stub", "json", "stub", ("./no-such-folder",), "folder", ())
+    kind = PeerKind("stub", "no_such_module", "stub", ("./no-such-folder",), "folder", ())
     (kind.home / "bin").mkdir(parents=True)
     (kind.home / "bin" / "python").symlink_to(sys.executable)
     with pytest.raises(RunError, match="stub: -m pip install failed: ") as caught:
         Environment(kind).build()
     assert "\n" not in str(caught.value)
     assert not (kind.home / "ready").exists()
+
+
+def test_a_peer_that_is_installed_beside_lope_needs_no_environment(home: Path) -> None:
+    assert Environment(_kind("json")).build() == "stub: installed beside lope already"
+    assert not home.exists()
 
 
 def test_an_unknown_peer_is_told_the_right_names(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,7 @@ PEERS = {
             unwanted=("torchvision", "torchaudio", "torchcodec"),
             environment={
                 "VLLM_CPU_KVCACHE_SPACE": "2",
+                "VLLM_CPU_OMP_THREADS_BIND": "nobind",
                 "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
                 "VLLM_LOGGING_LEVEL": "WARNING",
                 "HF_HUB_OFFLINE": "1",

@@ -23,6 +23,8 @@ class Environment:
         home = self.kind.home
         if (home / "ready").exists():
             return f"{self.kind.name}: ready in {home}"
+        if self.kind.python is not None:
+            return f"{self.kind.name}: installed beside lope already"
         began = time.perf_counter()
         if not (home / "bin" / "python").exists():
             shutil.rmtree(home, ignore_errors=True)
