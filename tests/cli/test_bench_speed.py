@@ -177,3 +177,16 @@ def test_ctrl_c_keeps_the_rows_and_the_same_command_ends_the_run(
     assert rows[: len(kept)] == kept
     assert max(Counter((row["id"], row["system"]) for row in rows).values()) == 1
     assert len(rows) == 9
+
+
+def test_without_json_a_table_and_where_the_files_are(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--config", "name=a [bold] name,drafter=none"])
+    assert ended.value.code == 0
+    printed = capsys.readouterr()
+    assert "speed-up over a [bold] name, prompt excluded" in printed.out
+    for line in ("plain", "100 %", f"results: {tmp_path}", f"report:  {tmp_path}"):
+        assert line in printed.out
+    assert printed.err == ""

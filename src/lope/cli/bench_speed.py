@@ -79,7 +79,7 @@ def speed(
         print_json(document)
     else:
         console.print(table(document))
-        console.print(f"results: {document['results']}\nreport:  {run.report}", markup=False)
+        console.print(f"results: {document['results']}\nreport:  {run.report}", markup=False, soft_wrap=True)
 
 
 def table(document: dict[str, Any]) -> Table:
@@ -104,7 +104,9 @@ def table(document: dict[str, Any]) -> Table:
 def _follow(run: Any, *, silent: bool) -> bool:
     """Run it under a progress bar; whether Ctrl-C ended it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=complaints, transient=True, disable=silent) as progress:
+    with Progress(
+        *columns, console=complaints, transient=True, disable=silent or not complaints.is_terminal
+    ) as progress:
         task = progress.add_task("measuring", total=run.total, completed=run.finished)
         try:
             for row in run.rows():
