@@ -96,7 +96,7 @@ def test_an_older_schema_is_not_used(run):
         (("--plot", "curve.pdf"), "--plot takes the path of a .png file"),
         (("--plot", "/nowhere/curve.png"), "in a folder that exists"),
         (("--drafter", "ngrm"), "did you mean 'ngram'"),
-        (("--threads", "0"), "threads must be at least 1"),
+        (("--threads", "0"), "threads must lie between 1 and"),
     ],
 )
 def test_bad_usage_is_one_line(run, arguments, words):

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from lope.cli import options as opt
 from lope.cli.output import complaints, console, print_json
-from lope.core import checks
 from lope.core.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -51,8 +50,9 @@ def quality(
 ) -> None:
     """Judge configurations by perplexity, by retrieval from long prompts and by tasks; the first is the reference."""
     if threads is not None:
-        checks.at_least("threads", threads, 1)
-        torch.set_num_threads(threads)
+        from lope.engine.opening import set_threads
+
+        set_threads(threads)
     if out is not None and (out.suffix != ".json" or not out.parent.is_dir()):
         raise UsageError(f"--out takes the path of a .json file in a folder that exists, not {out}")
     asked = {

@@ -39,10 +39,15 @@ def load(
     Raises LopeError, one clear line, for anything that cannot be done.
     """
     if threads is not None:
-        checks.between("threads", threads, 1, _MOST_THREADS * (os.cpu_count() or 1))
-        torch.set_num_threads(threads)
+        set_threads(threads)
     loaded = load_model(model, dtype=dtype, device=device, cache_dequantised=cache_dequantised, progress=progress)
     if exact is None:
         exact = loaded.backend.can_be_exact
     parts = Parts(drafter, shape, verifier, policy, draft_stop)
     return Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
+
+
+def set_threads(threads: int) -> None:
+    """Set torch's threads, for the whole process. Raises SettingError for less than one and for thousands."""
+    checks.between("threads", threads, 1, _MOST_THREADS * (os.cpu_count() or 1))
+    torch.set_num_threads(threads)
