@@ -18,7 +18,7 @@ def chat(
     drafter: opt.DrafterOption = "ngram",
     shape: opt.ShapeOption = "chain",
     verifier: opt.VerifierOption = "auto",
-    policy: opt.PolicyOption = "fixed",
+    policy: opt.PolicyOption = None,
     draft_stop: opt.DraftStop = "never",
     temperature: opt.Temperature = 0.0,
     top_k: opt.TopK = None,

@@ -9,7 +9,8 @@ DrafterOption = Annotated[str, typer.Option("--drafter", help="who runs ahead: n
 ShapeOption = Annotated[str, typer.Option("--shape", help="how a model drafter spends nodes: chain, rsd_c, rsd_s")]
 VerifierOption = Annotated[str, typer.Option("--verifier", help="auto, or a name (lope list verifiers)")]
 PolicyOption = Annotated[
-    str, typer.Option("--policy", help="how much to draft: calibrated, fixed:nodes=8,depth=4, heuristic")
+    str | None,
+    typer.Option("--policy", help="how much to draft: calibrated (the default after lope calibrate), fixed:depth=4"),
 ]
 DraftStop = Annotated[str, typer.Option("--draft-stop", help="when to end a draft early: never, max_confidence, svip")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16")]

@@ -19,7 +19,7 @@ def run(
     drafter: opt.DrafterOption = "ngram",
     shape: opt.ShapeOption = "chain",
     verifier: opt.VerifierOption = "auto",
-    policy: opt.PolicyOption = "fixed",
+    policy: opt.PolicyOption = None,
     draft_stop: opt.DraftStop = "never",
     temperature: opt.Temperature = 0.0,
     top_k: opt.TopK = None,
@@ -42,7 +42,7 @@ def run(
     json: opt.AsJson = False,
 ) -> None:
     """Stream one answer."""
-    parts = {
+    parts: dict[str, Any] = {
         "drafter": drafter,
         "shape": shape,
         "verifier": verifier,

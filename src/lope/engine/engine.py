@@ -184,6 +184,10 @@ class Engine:
         """The same target and drafter, verified by another rule."""
         return self._with(replace(self.parts, verifier=verifier), self.drafter, self._given_policy)
 
+    def calibrated(self) -> "Engine":
+        """The same target and drafter, drafting as much as this machine's costs make worth it."""
+        return self._with(replace(self.parts, policy="calibrated"), self.drafter, None)
+
     def with_policy(self, policy: Policy) -> "Engine":
         """The same target and drafter under another policy."""
         return self._with(self.parts, self.drafter, policy)

@@ -11,6 +11,8 @@ from lope.models.loading import load as load_model
 
 # more threads than cores wait for each other: thousands of them hold up the whole machine
 _MOST_THREADS = 4
+# four tokens deep: where a row of a pass has its price, deeper drafts lose more than they gain until costs are known
+UNCALIBRATED = "fixed:depth=4"
 
 
 def load(
@@ -19,7 +21,7 @@ def load(
     drafter: str = "ngram",
     shape: str = "chain",
     verifier: str = "auto",
-    policy: str = "fixed",
+    policy: str | None = None,
     draft_stop: str = "never",
     dtype: str = "auto",
     device: str = "cpu",
@@ -33,6 +35,8 @@ def load(
 
     model:      `smollm2`, a Hugging Face folder, a GGUF file or a hub name; `hf:` before it: run by transformers.
     drafter, shape, verifier, policy, draft_stop: parts by name with settings; `lope list` shows them all.
+    policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`), else a short
+                fixed budget. Loading itself never measures.
     exact:      a token's logits have the same bits in any pass, so that the answer with speculation is the plain one,
                 bit for bit. None: wherever the backend can (docs/architecture.md says what it costs).
     threads:    of torch, for the whole process; None leaves them.
@@ -43,8 +47,11 @@ def load(
     loaded = load_model(model, dtype=dtype, device=device, cache_dequantised=cache_dequantised, progress=progress)
     if exact is None:
         exact = loaded.backend.can_be_exact
-    parts = Parts(drafter, shape, verifier, policy, draft_stop)
-    return Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
+    parts = Parts(drafter, shape, verifier, policy or UNCALIBRATED, draft_stop)
+    engine = Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
+    if policy is None and engine.calibration is not None:
+        return engine.calibrated()
+    return engine
 
 
 def set_threads(threads: int) -> None:
