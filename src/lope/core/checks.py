@@ -21,3 +21,9 @@ def between(name: str, value: float, low: float, high: float) -> None:
     """Refuse NaN and anything outside [low, high]."""
     if not low <= value <= high:
         raise SettingError(f"{name} must lie between {low:g} and {high:g}, not {value}")
+
+
+def whole(name: str, value: object, low: int) -> None:
+    """Refuse what is no whole number, and anything below `low`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise SettingError(f"{name} must be a whole number of at least {low}, not {value!r}")

@@ -1,5 +1,6 @@
 """The one pipeline from logits to the law that tokens are drawn from, with each tree path's own history."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from lope.core.prompt import Path, Prompt
 from lope.core.protocols import Processor, Track
 from lope.core.rows import Rows
 from lope.core.scores import ALL, Needs
+
+# colder than this, logits divided by it leave float32
+_COLDEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         checks.between("temperature", self.temperature, 0.0, 100.0)
+        if 0.0 < self.temperature < _COLDEST:
+            raise SettingError(f"temperature must be 0 (greedy) or at least {_COLDEST:g}, not {self.temperature}")
         if self.top_k is not None:
             checks.at_least("top_k", self.top_k, 1)
         if self.top_p is not None:
@@ -54,8 +60,10 @@ class Sampling:
             checks.at_least("a token in logit_bias", token, 0)
             if bias != bias or bias == float("inf"):
                 raise SettingError(f"logit_bias of token {token} must be a number or -inf, not {bias}")
-        if self.allowed_tokens is not None and not self.allowed_tokens:
-            raise SettingError("allowed_tokens must name at least one token")
+        if self.allowed_tokens is not None:
+            if not self.allowed_tokens:
+                raise SettingError("allowed_tokens must name at least one token")
+            checks.at_least("a token in allowed_tokens", min(self.allowed_tokens), 0)
 
     def chain(self, stop_tokens: frozenset[int]) -> tuple[Processor, ...]:
         """The processors that change logits before temperature, in order; nothing that changes nothing."""
@@ -144,10 +152,17 @@ class PipelineSampler:
     def _apply(self, logits: Rows, row: int, path: Path) -> Tensor:
         values = logits.values[row]
         ids = None if logits.ids is None else logits.held(row)
+        shape = values.shape
         for track in self._tracks(path):
             values = track.apply(values, ids)
-        if float(values.amax()) == float("-inf"):
+            if values.shape != shape:
+                name = type(track).__name__
+                raise SettingError(f"a processor ({name}) made {tuple(values.shape)} logits of {tuple(shape)}")
+        best = float(values.amax())
+        if best == float("-inf"):
             raise SettingError("the masks and penalties leave no token to choose from")
+        if not math.isfinite(best):
+            raise SettingError(f"a processor made a logit {best}: it must be a number, or -inf to forbid a token")
         return values
 
 

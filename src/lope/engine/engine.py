@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from lope.core import checks
 from lope.core.cost import Calibration
 from lope.core.draft import EMPTY
 from lope.core.errors import UsageError
@@ -113,8 +114,9 @@ class Engine:
         num_return_sequences: that many answers to each prompt, the prompt run once; they stand side by side. The first
         one has the request's own seed, the others seeds made from it.
         """
-        if num_return_sequences < 1:
-            raise UsageError(f"num_return_sequences must be at least 1, not {num_return_sequences}")
+        checks.whole("num_return_sequences", num_return_sequences, 1)
+        if isinstance(asks, str):
+            raise UsageError("generate_batch takes a list of prompts; one text goes to generate")
         wanted = RequestSettings.from_names(settings)
         requests = []
         for ask in asks:

@@ -33,11 +33,17 @@ def messages(ask: str | Sequence[Message], system: str | None) -> list[Message]:
         if not ask.strip():
             raise UsageError("the prompt is empty")
         ask = [{"role": "user", "content": ask}]
+    _check_ask(ask)
     if not ask:
         raise UsageError("the conversation is empty: it needs at least one message")
     for message in ask:
         _check_message(message)
     return [*([] if system is None else [{"role": "system", "content": _encodable(system)}]), *ask]
+
+
+def _check_ask(ask: object) -> None:
+    if not isinstance(ask, Sequence) or isinstance(ask, bytes):
+        raise UsageError(f"a prompt is a text, a list of messages or a lope.Prompt of token ids, not {ask!r:.60}")
 
 
 def _check_message(message: object) -> None:

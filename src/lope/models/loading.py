@@ -107,7 +107,7 @@ def _device(text: str) -> torch.device:
         device = torch.device(text)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0].partition(". ")[0][:160] if str(error) else type(error).__name__
         raise SettingError(f"device {text!r} cannot be used here: {reason}") from None
     return device
 
