@@ -92,6 +92,6 @@ def test_without_a_template_a_question_needs_raw() -> None:
 def test_a_batch_refuses_before_it_runs() -> None:
     with pytest.raises(UsageError, match="the prompt is empty"):
         PLAIN.generate_batch(["why?", ""])
-    with pytest.raises(UsageError, match="num_return_sequences must be at least 1, not 0"):
+    with pytest.raises(UsageError, match="num_return_sequences must be a whole number of at least 1, not 0"):
         PLAIN.generate_batch(["why?"], num_return_sequences=0)
     assert PLAIN.generate_batch([]) == []
