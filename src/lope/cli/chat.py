@@ -4,6 +4,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from lope.cli import options as opt
 from lope.cli.output import complaints, console, fail, print_json
@@ -77,7 +78,7 @@ def chat(
         except LopeError as error:
             if json:
                 fail(str(error), exit_code=error.exit_code, as_json=True, document={"turns": turns})
-            complaints.print(f"[red]lope:[/red] {error}")
+            complaints.print(f"[red]lope:[/red] {escape(str(error))}")
             continue
         turns.append({"user": text, "reused_tokens": conversation.reused, **describe(engine, stream.answer)})
     if json:
@@ -85,10 +86,18 @@ def chat(
 
 
 def _ask(*, silent: bool) -> str:
+    """The next line that says something; "" at the end of the input, at an empty line and at Ctrl-C."""
+    text = " "
+    while text and not text.strip():
+        text = _read_line(silent=silent)
+    return text.strip()
+
+
+def _read_line(*, silent: bool) -> str:
     try:
         if sys.stdin.isatty() and not silent:
-            return console.input("[bold]> [/bold]").strip()
-        return sys.stdin.readline().strip()
+            return console.input("[bold]> [/bold]")
+        return sys.stdin.readline().rstrip("\r\n")
     except (EOFError, KeyboardInterrupt):
         return ""
     except UnicodeDecodeError:

@@ -72,6 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> Any:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except OSError as error:
+        # what cannot be written is stdout itself: verbs report their own files as LopeErrors
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fail(f"the output cannot be written: {error.strerror or error}", exit_code=1)
     except KeyboardInterrupt:
         fail("interrupted", exit_code=130, as_json="--json" in arguments)
     except SystemExit as end:

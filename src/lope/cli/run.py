@@ -97,6 +97,8 @@ def run(
 def _read(prompt: str) -> str:
     if prompt != "-":
         return prompt
+    if sys.stdin is None:
+        raise UsageError("stdin is closed: there is no prompt to read")
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
