@@ -77,9 +77,10 @@ class PathOrder:
         )
         for where, head, own in self._groups:
             some = queries[where]
-            shared = cache[:, None, :, :head].expand(2, len(some), heads, head, width)
-            whole, lse = _attend(some, shared if own is None else _gather(cache, own, len(some)), None)
-            if len(some) == rows:
+            count = some.shape[0]
+            shared = cache[:, None, :, :head].expand(2, count, heads, head, width)
+            whole, lse = _attend(some, shared if own is None else _gather(cache, own, count), None)
+            if count == rows:
                 return _join(whole, lse, rest, rest_lse)
             rest[where] = _join(whole, lse, rest[where], rest_lse[where])
         return rest

@@ -144,20 +144,19 @@ class Decoder:
     ) -> Tensor:
         config = self.config
         h, k, w = config.num_heads, config.num_kv_heads, config.head_dim
-        qkv = layer.qkv(F.rms_norm(x, (config.hidden_size,), layer.attention_norm, config.norm_eps)).unflatten(
-            1, (-1, w)
-        )
+        rows, wide = x.shape[0], (config.hidden_size,)
+        qkv = layer.qkv(torch.rms_norm(x, wide, layer.attention_norm, config.norm_eps)).view(rows, h + 2 * k, w)
         if layer.query_norm is not None and layer.key_norm is not None:
             qkv[:, :h] = F.rms_norm(qkv[:, :h], (w,), layer.query_norm, config.norm_eps)
             qkv[:, h : h + k] = F.rms_norm(qkv[:, h : h + k], (w,), layer.key_norm, config.norm_eps)
         rotate(qkv[:, : h + k], rotations)
-        queries = qkv[:, :h].unflatten(1, (k, h // k))
+        queries = qkv[:, :h].view(rows, k, h // k, w)
         if self._group != h // k:
-            queries = F.pad(queries, (0, 0, 0, self._group - h // k))
-        mixed = self._mix(number, queries, qkv[:, h:].unflatten(1, (2, k)), segments, attentions)
-        x = layer.output(mixed[:, :, : h // k].reshape(x.shape[0], h * w), x)
-        gate, up = layer.gate_up(F.rms_norm(x, (config.hidden_size,), layer.mlp_norm, config.norm_eps)).chunk(2, dim=-1)
-        return layer.down(F.silu(gate) * up, x)
+            queries = torch.constant_pad_nd(queries, (0, 0, 0, self._group - h // k))
+        mixed = self._mix(number, queries, qkv[:, h:].view(rows, 2, k, w), segments, attentions)
+        x = layer.output(mixed[:, :, : h // k].reshape(rows, h * w), x)
+        gate, up = layer.gate_up(torch.rms_norm(x, wide, layer.mlp_norm, config.norm_eps)).chunk(2, dim=-1)
+        return layer.down(F.silu(gate).mul_(up), x)
 
     def _mix(
         self, number: int, queries: Tensor, fresh: Tensor, segments: Sequence[Segment], attentions: Sequence[Attention]

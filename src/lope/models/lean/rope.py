@@ -44,7 +44,7 @@ class Rotary:
 
 def rotate(x: Tensor, rotations: Tensor) -> None:
     """Rotate x [r, heads, head_dim] in place; float32 arithmetic whatever its dtype."""
-    pairs = x.unflatten(-1, (-1, 2))
+    pairs = x.view(*x.shape[:-1], -1, 2)
     if x.dtype == torch.float32:
         torch.view_as_complex(pairs).mul_(rotations)
     else:
