@@ -8,8 +8,9 @@ data="${LOPE_DATA:-../shared/data}"
 out="${OUT:-benchmarks/speed}"
 
 case "${1:-}" in
-  mini) # ours against plain on the built-in suite: what `lope bench speed` does by itself
-    "$lope" bench speed --out "$out/mini" ;;
+  mini) # n-gram drafts against plain decoding on the built-in suite (lope calibrate first)
+    "$lope" bench speed --out "$out/mini" --config "drafter=none" --config "drafter=ngram,policy=calibrated" \
+      --config "drafter=ngram,policy=fixed:depth=4" ;;
   spec_bench) # what `calibrated` makes of n-gram drafts, over more prompts, without peers
     "$lope" bench speed --out "$out/spec_bench" --suite "$data/spec_bench.jsonl.gz" --per-category 4 \
       --max-new-tokens 128 --config "drafter=none" --config "drafter=ngram,policy=calibrated" --config "drafter=ngram" ;;
