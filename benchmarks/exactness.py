@@ -7,6 +7,7 @@ import argparse
 import gzip
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +36,19 @@ def prompts(suite: Path, count: int) -> list[str]:
     return [short[number * len(short) // count] for number in range(count)]
 
 
-def compared(model: Any, asks: list[str], tokens: int, *, exact: bool, ways: tuple[tuple[str, str], ...]) -> list[Any]:
+def compared(
+    model: Any, asks: list[str], tokens: int, batch: int, *, exact: bool, ways: tuple[tuple[str, str], ...]
+) -> list[Any]:
     """One row for each way of drafting."""
 
     def engine(drafter: str, shape: str) -> Engine:
         return Engine(model, Parts(drafter=drafter, shape=shape), exact=exact, policy=FixedPolicy())
 
     plain = engine("none", "chain")
-    expected = [plain.generate(ask, max_new_tokens=tokens).tokens for ask in asks]
+    expected = [answer.tokens for answer in _answered(plain, asks, tokens, batch)]
     rows = []
     for drafter, shape in ways:
-        answers = [engine(drafter, shape).generate(ask, max_new_tokens=tokens) for ask in asks]
+        answers = _answered(engine(drafter, shape), asks, tokens, batch)
         equal = sum(answer.tokens == tokens_ for answer, tokens_ in zip(answers, expected, strict=True))
         passes = sum(answer.stats.passes for answer in answers)
         emitted = sum(answer.stats.num_tokens - answer.stats.prompt_emitted for answer in answers)
@@ -61,7 +64,14 @@ def compared(model: Any, asks: list[str], tokens: int, *, exact: bool, ways: tup
                 "tokens_per_pass": emitted / passes,
             }
         )
+        print(rows[-1], file=sys.stderr, flush=True)
     return rows
+
+
+def _answered(engine: Engine, asks: list[str], tokens: int, batch: int) -> list[Any]:
+    """All answers, `batch` prompts at a time (a batch says what its prompts say alone)."""
+    groups = [asks[start : start + batch] for start in range(0, len(asks), batch)]
+    return [answer for group in groups for answer in engine.generate_batch(group, max_new_tokens=tokens)]
 
 
 def main() -> None:
@@ -72,6 +82,7 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=20)
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--batch", type=int, default=1, help="prompts at a time")
     parser.add_argument("--dtypes", default="float32,bfloat16")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -81,7 +92,7 @@ def main() -> None:
         model = load("smollm2", dtype=dtype, progress=False)
         ways = WAYS if dtype == "float32" else WAYS[:1]
         for exact in (True, False) if model.backend.can_be_exact else (False,):
-            rows += compared(model, asks, options.tokens, exact=exact, ways=ways)
+            rows += compared(model, asks, options.tokens, options.batch, exact=exact, ways=ways)
     document = {"tokens": options.tokens, "threads": options.threads, "lope_version": lope.__version__, "rows": rows}
     print(json.dumps(document) if options.json else json.dumps(document, indent=2))
 
