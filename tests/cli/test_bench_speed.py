@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lope.bench.claimed_folder import ClaimedFolder
 from lope.bench.results_file import read_document
 from lope.cli.main import main
+from lope.core.claimed_folder import ClaimedFolder
 
 _ROWS = [
     {"id": "a", "category": "writing", "turns": ["the cat sat on the mat", "and the dog?"]},

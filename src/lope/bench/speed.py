@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from lope.bench import machine
-from lope.bench.claimed_folder import ClaimedFolder
 from lope.bench.configuration import Configuration, Lineup
 from lope.bench.costs import costs_of
 from lope.bench.ours import OurSystem
@@ -23,6 +22,7 @@ from lope.bench.suite import Item, Suite
 from lope.bench.summary import Summary
 from lope.bench.system import System
 from lope.core import checks
+from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import UnknownPartError, UsageError
 from lope.engine.engine import Engine
 from lope.engine.opening import load

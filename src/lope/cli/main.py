@@ -1,14 +1,13 @@
 """`lope`: the command line. Verbs are imported when they are asked for, so that `lope --help` costs no torch."""
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from lope.cli.lazy_verbs import lazy_verbs
 from lope.cli.output import fail, print_json
 from lope.core.errors import LopeError
 from lope.version import __version__
@@ -19,31 +18,15 @@ VERBS: dict[str, str] = {
     "list": "lope.cli.list:app",
     "check": "lope.cli.check:app",
     "calibrate": "lope.cli.calibrate:app",
+    "drafter": "lope.cli.drafter:app",
     "learn": "lope.cli.learn:app",
     "plan": "lope.cli.plan:app",
     "bench": "lope.cli.bench:app",
 }
 
 
-class LazyVerbs(TyperGroup):
-    """A command group that imports a verb's module when the verb is asked for."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The verbs, in the order of the table."""
-        return list(VERBS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import the verb and turn its Typer app into a command."""
-        if cmd_name not in VERBS:
-            return None
-        module, _, attribute = VERBS[cmd_name].partition(":")
-        command = typer.main.get_command(getattr(importlib.import_module(module), attribute))
-        command.name = cmd_name
-        return command
-
-
 app = typer.Typer(
-    cls=LazyVerbs,
+    cls=lazy_verbs(VERBS),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -17,6 +17,14 @@ class Backend(Protocol):
         """How many items a session can hold."""
 
     @property
+    def hidden_size(self) -> int:
+        """Width of the hidden states."""
+
+    @property
+    def num_layers(self) -> int:
+        """Layers: hidden states are numbered from 0, the embedding, to this."""
+
+    @property
     def num_parameters(self) -> int:
         """How many numbers one pass reads."""
 

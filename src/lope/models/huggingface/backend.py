@@ -48,6 +48,16 @@ class HuggingFaceBackend:
         return self._packed.context
 
     @property
+    def hidden_size(self) -> int:
+        """Width of the hidden states."""
+        return self._packed.hidden_size
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of the decoder."""
+        return self._packed.num_layers
+
+    @property
     def num_parameters(self) -> int:
         """How many numbers one pass reads: the embedding counts only where it is the head too (experts count all)."""
         model = self._packed.model

@@ -50,7 +50,9 @@ class PackedModel:
         self.model = model
         self.context = context
         self.vocab_size: int = model.get_output_embeddings().weight.shape[0]
-        self.num_layers: int = model.config.get_text_config(decoder=True).num_hidden_layers
+        config = model.config.get_text_config(decoder=True)
+        self.num_layers: int = config.num_hidden_layers
+        self.hidden_size: int = config.hidden_size
         self.dtype: torch.dtype = model.dtype
         self.device: torch.device = model.device
         # transformers 5.24 renamed the argument, and warns where the old name is used

@@ -43,6 +43,16 @@ class LeanBackend:
         return self._weights.config.context
 
     @property
+    def hidden_size(self) -> int:
+        """Width of the hidden states."""
+        return self._weights.config.hidden_size
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of the decoder."""
+        return self._weights.config.num_layers
+
+    @property
     def num_parameters(self) -> int:
         """How many numbers one pass reads."""
         return self._weights.config.num_parameters
