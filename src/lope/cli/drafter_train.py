@@ -1,0 +1,101 @@
+"""`lope drafter train`: a drafter for any chat model, from nothing: the target writes the lessons itself."""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn
+
+from lope.cli import options as opt
+from lope.cli.output import complaints, console, print_json
+from lope.core.errors import RunError
+
+if TYPE_CHECKING:
+    from lope.training.school import School
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def train(
+    out: Annotated[Path, typer.Option(help="folder of the drafter; the same command again goes on where it was")],
+    target: opt.Model = "smollm2",
+    kind: Annotated[str, typer.Option(help="standalone, or eagle: one that reads the target's hidden states")] = (
+        "standalone"
+    ),
+    minutes: Annotated[float, typer.Option(help="for all of it, distilling included where no --set is given")] = 90.0,
+    steps: Annotated[int, typer.Option(help="exactly so many steps; 0: as many as the minutes allow")] = 0,
+    distilled: Annotated[list[Path] | None, typer.Option("--set", help="of `lope drafter distill`; repeatable")] = None,
+    prompts: Annotated[str, typer.Option(help="to distil from: a file, or own: the target writes them")] = "own",
+    text: Annotated[Path | None, typer.Option(help="plain text to begin with: JSON lines or lines")] = None,
+    init: Annotated[Path | None, typer.Option(help="begin from this drafter")] = None,
+    loss: Annotated[str, typer.Option(help="kld, reverse_kld, jsd, tvd, tvd++, lk")] = "kld",
+    vocab: Annotated[int, typer.Option(help="tokens that the head keeps")] = 6144,
+    hidden: Annotated[int, typer.Option(help="width of a stand-alone drafter")] = 256,
+    layers: Annotated[int, typer.Option(help="layers of a stand-alone drafter")] = 4,
+    rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 4,
+    length: Annotated[int, typer.Option(help="tokens in a row")] = 512,
+    learning_rate: Annotated[float, typer.Option(help="the highest")] = 2e-3,
+    evaluate_every: Annotated[int, typer.Option(help="steps between looks at the held-out answers")] = 100,
+    patience: Annotated[int, typer.Option(help="looks without a better one before it stops early")] = 12,
+    storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8")] = "int8",
+    seed: Annotated[int, typer.Option(help="of everything drawn")] = 0,
+    dtype: opt.Dtype = "auto",
+    device: opt.Device = "cpu",
+    threads: opt.Threads = None,
+    json: opt.AsJson = False,
+) -> None:
+    """Train a drafter for TARGET: text, then the target's answers, then the target's own probabilities."""
+    from lope.engine.opening import set_threads
+    from lope.models.loading import load
+    from lope.training.lessons import Lessons
+    from lope.training.school import School
+    from lope.training.trainer import TrainerSettings
+
+    if threads is not None:
+        set_threads(threads)
+    lessons = Lessons(
+        kind=kind,
+        vocab=vocab,
+        hidden=hidden,
+        layers=layers,
+        loss=loss,
+        length=length,
+        rows=rows,
+        seed=seed,
+        storage=storage,
+    )
+    settings = TrainerSettings(
+        minutes=minutes,
+        steps=steps,
+        learning_rate=learning_rate,
+        evaluate_every=evaluate_every,
+        patience=patience,
+    )
+    model = load(target, dtype=dtype, device=device, progress=not json)
+    school = School(model, out, lessons, settings, sets=tuple(distilled or ()), prompts=prompts, text=text, init=init)
+    last = _follow(school, silent=json)
+    document = {"out": str(out), "kind": kind, **school.figures(), "last": last}
+    try:
+        (out / "training.json").write_text(json_text.dumps(document, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
+    if json:
+        print_json(document)
+    else:
+        held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])
+        console.print(f"drafter: {out}\nheld-out acceptance by position: {held_out}", markup=False, soft_wrap=True)
+
+
+def _follow(school: "School", *, silent: bool) -> dict[str, Any] | None:
+    """Run it under a progress bar; the last line of the log."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"))
+    shown = silent or not complaints.is_terminal
+    last = None
+    with Progress(*columns, console=complaints, transient=True, disable=shown) as progress:
+        task = progress.add_task("distilling", total=1.0, about="")
+        for event in school.run():
+            progress.update(task, completed=event.done, description=event.stage, about=event.words)
+            last = event.row or last
+    return last

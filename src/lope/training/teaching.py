@@ -1,0 +1,182 @@
+"""From a distilled set to a drafter folder: vocabulary, net, stages, and the best drafter written as it gets better."""
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lope.core.errors import UsageError
+from lope.core.noise import key
+from lope.models.drafter_folder import DrafterAbout, DrafterFolder, DrafterTarget, drafter_decoder
+from lope.models.loaded import LoadedModel
+from lope.training.batches import Batches
+from lope.training.distilled_set import DistilledSet, Sequence
+from lope.training.eagle_net import EagleNet, EaglePupil
+from lope.training.lessons import Lessons
+from lope.training.losses import LOSSES
+from lope.training.losses.kld import Kld
+from lope.training.losses.law import Loss
+from lope.training.pupil import Pupil
+from lope.training.standalone_net import StandaloneNet, StandalonePupil
+from lope.training.text_lessons import as_text, text_sequences
+from lope.training.trainer import Report, Stage, State, Trainer, TrainerSettings
+from lope.training.vocabulary import always_kept, count_answers, coverage, kept_tokens
+
+_HELD_OUT = 40  # one sequence in so many is never learned from
+_MOST_HELD_OUT = 96
+
+
+@dataclass(eq=False)
+class Teaching:
+    """One drafter on its way. `init`: a drafter folder to begin from."""
+
+    model: LoadedModel
+    sets: Seq[DistilledSet]
+    out: Path
+    lessons: Lessons
+    settings: TrainerSettings
+    texts: Seq[str] = ()
+    init: Path | None = None
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def run(self) -> Iterator[Report]:
+        """Train; the best drafter so far is always whole in `out`."""
+        torch.manual_seed(self.lessons.seed)
+        learned, held_out = _divided([sequence for place in self.sets for sequence in place.read()])
+        begun = None if self.init is None else DrafterFolder.read(self.init)
+        counts = count_answers(learned, self.model.backend.vocab_size)
+        kept = kept_tokens(counts, self.lessons.vocab, always_kept(self.model))
+        if begun is not None:
+            self._check(begun)
+            kept = begun.tensors["kept"]
+        pupil = self._pupil(kept, learned)
+        if begun is not None:
+            pupil.restore(begun.tensors)
+        tested = count_answers(held_out, self.model.backend.vocab_size)
+        self.figures = {
+            "answer_tokens": sum(len(s.top_ids) for s in learned),
+            "held_out_coverage": coverage(tested, kept),
+            "parameters": sum(p.numel() for p in pupil.module.parameters()),
+        }
+        trainer = Trainer(
+            pupil,
+            self._stages(learned, pupil),
+            self._batches(held_out, pupil, joined=0.0),
+            self.out,
+            self.settings,
+            lambda state: self._write(pupil, state),
+        )
+        yield from trainer.run()
+
+    def _pupil(self, kept: Tensor, learned: list[Sequence]) -> Pupil:
+        backend = self.model.backend
+        if self.lessons.kind == "eagle":
+            return self._eagle(kept, learned)
+        sizes = {
+            "hidden_size": self.lessons.hidden,
+            "intermediate_size": -(-self.lessons.hidden * 11 // 4 // 64) * 64,
+            "num_layers": self.lessons.layers,
+            "num_heads": self.lessons.hidden // 64,
+            "num_kv_heads": self.lessons.hidden // 64,
+            "head_dim": 64,
+            "norm_eps": 1e-5,
+            "rope_theta": 10000.0,
+            "context": self.lessons.context,
+        }
+        config = drafter_decoder("standalone", len(kept), **sizes)
+        return StandalonePupil(StandaloneNet(config, backend.embedding, kept))
+
+    def _eagle(self, kept: Tensor, learned: list[Sequence]) -> EaglePupil:
+        backend = self.model.backend
+        net = EagleNet(drafter_decoder("eagle", len(kept), **_sizes_of(backend)), backend.embedding, kept)
+        rows = [s.features for s in learned[:64] if s.features is not None]
+        if not rows:
+            raise UsageError("the distilled set holds no hidden states: distil it with --layers auto")
+        head, norm = backend.readout(kept)
+        net.begin(torch.cat(rows), head=head, norm=norm)
+        return EaglePupil(net)
+
+    def _stages(self, learned: list[Sequence], pupil: Pupil) -> list[Stage]:
+        lessons, stages = self.lessons, []
+        next_token = Loss(Kld())
+        if self.texts and lessons.text and not pupil.needs_features:
+            width = learned[0].top_ids.shape[1]
+            texts = text_sequences(self.texts, self.model.tokenizer, lessons.length, width)
+            stages.append(Stage("text", self._batches(texts, pupil, lessons.joined), next_token, lessons.text))
+        if lessons.output:
+            said = [as_text(sequence) for sequence in learned]
+            stages.append(Stage("output", self._batches(said, pupil, lessons.joined), next_token, lessons.output))
+        rest = 1.0 - sum(stage.share for stage in stages)
+        loss = Loss(LOSSES.make(lessons.loss))
+        return [*stages, Stage("distil", self._batches(learned, pupil, lessons.joined), loss, rest)]
+
+    def _batches(self, sequences: list[Sequence], pupil: Pupil, joined: float) -> Batches:
+        lessons = self.lessons
+        return Batches(
+            sequences,
+            length=lessons.length,
+            rows=lessons.rows,
+            seed=lessons.seed,
+            features=pupil.needs_features,
+            joined=joined,
+        )
+
+    def _write(self, pupil: Pupil, state: State) -> None:
+        figures = {**self.figures, "held_out": state.held_out, "steps": state.step, "seconds": round(state.seconds)}
+        about = DrafterAbout(
+            kind=pupil.kind,
+            target=drafter_target(self.model),
+            decoder=pupil.config,
+            layers=self.sets[0].manifest.layers if pupil.needs_features else (),
+            storage=self.lessons.storage,
+            recipe={
+                **asdict(self.lessons),
+                "learning_rate": self.settings.learning_rate,
+                "sets": [asdict(place.manifest) for place in self.sets],
+                "trained_tokens": state.tokens,
+                "init": None if self.init is None else self.init.name,
+            },
+            figures=figures,
+        )
+        DrafterFolder.write(self.out, about, pupil.tensors())
+
+    def _check(self, begun: DrafterFolder) -> None:
+        if begun.about.kind != self.lessons.kind:
+            raise UsageError(f"{begun.path}: is a {begun.about.kind} drafter, not a {self.lessons.kind} one")
+        if begun.about.target.tokenizer != self.model.tokenizer.fingerprint:
+            raise UsageError(f"{begun.path}: was trained for another tokenizer than that of {self.model.name}")
+
+
+def drafter_target(model: LoadedModel) -> DrafterTarget:
+    """What a drafter folder says of its target."""
+    embedding = model.backend.embedding
+    return DrafterTarget(
+        model.name,
+        model.tokenizer.fingerprint,
+        model.backend.vocab_size,
+        embedding.shape[1],
+        model.backend.num_layers,
+    )
+
+
+def _sizes_of(backend: Any) -> dict[str, Any]:
+    """A layer like the target's own."""
+    names = ("hidden_size", "intermediate_size", "num_heads", "num_kv_heads", "head_dim", "norm_eps", "rope_theta")
+    return {**{name: getattr(backend.config, name) for name in names}, "num_layers": 1, "context": backend.context}
+
+
+def _divided(sequences: list[Sequence]) -> tuple[list[Sequence], list[Sequence]]:
+    """(learned from, held out), by the prompt's number: the same in every run over a growing set."""
+    held = [s for s in sequences if key(s.number, 7) % _HELD_OUT == 0][:_MOST_HELD_OUT]
+    numbers = {s.number for s in held}
+    learned = [s for s in sequences if s.number not in numbers]
+    if not learned or not held:
+        raise UsageError(
+            f"{len(sequences)} sequences are too few to learn from and to hold some out: "
+            "distil more (lope drafter distill)"
+        )
+    return learned, held

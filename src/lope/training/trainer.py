@@ -1,0 +1,186 @@
+"""Teaches a pupil: stages of lessons, a learning rate that falls to the end, exact resume, early stopping."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lope.core.errors import RunError
+from lope.training.batches import Batches
+from lope.training.checkpoint_folder import CheckpointFolder
+from lope.training.losses.law import Loss
+from lope.training.pupil import Pupil
+from lope.training.training_log import TrainingLog
+
+_FINAL_RATE = 0.05  # of the highest learning rate
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Lessons of one kind. share: of the steps of the whole training."""
+
+    name: str
+    batches: Batches
+    loss: Loss
+    share: float
+
+
+@dataclass(frozen=True)
+class TrainerSettings:
+    """steps: 0 for as many as fit into `minutes`. patience: evaluations without a better one before it stops early."""
+
+    minutes: float = 60.0
+    steps: int = 0
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.01
+    warmup: int = 40
+    clip: float = 1.0
+    evaluate_every: int = 100
+    patience: int = 12
+
+
+@dataclass
+class State:
+    """Where a training is; all of it is in a checkpoint, so that a resumed one makes the same steps."""
+
+    step: int = 0
+    planned: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    best: float = -1.0
+    since_best: int = 0
+    held_out: tuple[float, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line of the log."""
+
+    step: int
+    planned: int
+    stage: str
+    loss: float
+    acceptance: tuple[float, ...]
+    rate: float
+    tokens: int
+    seconds: float
+    held_out: tuple[float, ...] | None = None
+
+
+class Trainer:
+    """Runs the stages over a pupil; log.jsonl and checkpoints go to `folder`; `keep` writes the best drafter so far."""
+
+    def __init__(
+        self,
+        pupil: Pupil,
+        stages: Sequence[Stage],
+        held_out: Batches,
+        folder: Path,
+        settings: TrainerSettings,
+        keep: Callable[[State], None],
+    ) -> None:
+        self._pupil = pupil
+        self._stages = stages
+        self._held_out = held_out
+        self._settings = settings
+        self._keep = keep
+        self._log = TrainingLog(folder)
+        self._checkpoints = CheckpointFolder(folder)
+        matrices = [p for p in pupil.module.parameters() if p.dim() >= 2]
+        others = [p for p in pupil.module.parameters() if p.dim() < 2]
+        groups: list[dict[str, Any]] = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+        decay = settings.weight_decay
+        self._optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=decay, betas=(0.9, 0.95))
+        state = self._checkpoints.load(pupil.module, self._optimizer)
+        self.state = State(planned=settings.steps) if state is None else State(**state)
+        self._log.begin(self.state.step)
+
+    def run(self) -> Iterator[Report]:
+        """Train to the end, or until held-out acceptance no longer rises. Raises RunError where the loss is NaN."""
+        last = time.perf_counter()
+        while not self._finished():
+            report = self._step()
+            now = time.perf_counter()
+            self.state.seconds, last = self.state.seconds + now - last, now
+            if self.state.step % self._settings.evaluate_every == 0 or self._finished():
+                report = self._evaluate(report)
+                now = time.perf_counter()
+                self.state.seconds, last = self.state.seconds + now - last, now
+                self._plan()
+                self._checkpoints.save(self._pupil.module, self._optimizer, asdict(self.state))
+            elif self.state.step == 10 or not self.state.planned:
+                self._plan()
+            self._log.write(asdict(report))
+            yield report
+
+    def save(self) -> None:
+        """A checkpoint now: where the user has stopped the training."""
+        self._checkpoints.save(self._pupil.module, self._optimizer, asdict(self.state))
+
+    def _finished(self) -> bool:
+        state = self.state
+        return bool(state.planned and state.step >= state.planned) or state.since_best >= self._settings.patience
+
+    def _plan(self) -> None:
+        """How many steps there will be: fixed, or what the time left allows at the pace so far."""
+        if not self._settings.steps:
+            pace = self.state.seconds / self.state.step
+            left = max(0.0, self._settings.minutes * 60 - self.state.seconds)
+            self.state.planned = self.state.step + max(0, math.floor(left / pace))
+
+    def _stage(self) -> Stage:
+        done = self.state.step / self.state.planned if self.state.planned else 0.0
+        end = 0.0
+        for stage in self._stages:
+            end += stage.share
+            if done < end:
+                return stage
+        return self._stages[-1]
+
+    def _rate(self) -> float:
+        done = min(1.0, self.state.step / max(1, self.state.planned, self._settings.warmup))
+        falling = _FINAL_RATE + (1.0 - _FINAL_RATE) * 0.5 * (1.0 + math.cos(math.pi * done))
+        return self._settings.learning_rate * falling * min(1.0, (self.state.step + 1) / self._settings.warmup)
+
+    def _step(self) -> Report:
+        state, stage, rate = self.state, self._stage(), self._rate()
+        number = state.places.get(stage.name, 0)
+        epoch, place = divmod(number, stage.batches.per_epoch)
+        batch = stage.batches.at(epoch, place)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.zero_grad(set_to_none=True)
+        lesson = self._pupil.losses(batch, stage.loss)
+        loss = float(lesson.loss.detach())
+        if not math.isfinite(loss):
+            raise RunError(
+                f"the loss became {loss} at step {state.step}: the last checkpoint is whole; "
+                "try a lower --learning-rate"
+            )
+        lesson.loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._pupil.module.parameters(), self._settings.clip)
+        self._optimizer.step()
+        state.step += 1
+        state.places[stage.name] = number + 1
+        state.tokens += int(batch.answer.sum())
+        acceptance = tuple((lesson.accepted / lesson.places.clamp(min=1.0)).tolist())
+        return Report(state.step, state.planned, stage.name, loss, acceptance, rate, state.tokens, state.seconds)
+
+    @torch.no_grad()
+    def _evaluate(self, report: Report) -> Report:
+        accepted = places = torch.zeros(())
+        for number in range(self._held_out.per_epoch):
+            lesson = self._pupil.losses(self._held_out.at(0, number), self._stages[-1].loss)
+            accepted, places = accepted + lesson.accepted, places + lesson.places
+        held_out = tuple((accepted / places.clamp(min=1.0)).tolist())
+        worth = sum(math.prod(held_out[: step + 1]) for step in range(len(held_out)))
+        self.state.since_best += 1
+        if worth > self.state.best:
+            self.state.best, self.state.since_best, self.state.held_out = worth, 0, held_out
+            self._keep(self.state)
+        return Report(**{**asdict(report), "held_out": held_out})

@@ -1,0 +1,139 @@
+"""The trainer learns, goes on exactly where it was, stops early, and loses nothing when something breaks."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.training.lessons import VOCABULARY, sequence
+
+from lope.core.errors import RunError, UsageError
+from lope.models.drafter_folder import drafter_decoder
+from lope.training.batches import Batches
+from lope.training.losses import LOSSES
+from lope.training.losses.law import Loss
+from lope.training.standalone_net import StandaloneNet, StandalonePupil
+from lope.training.trainer import Report, Stage, State, Trainer, TrainerSettings
+
+SIZES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_layers": 1,
+    "num_heads": 2,
+    "num_kv_heads": 2,
+    "head_dim": 16,
+    "norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "context": 64,
+}
+
+
+def _trainer(folder: Path, keep: Callable[[State], None] = lambda _: None, **settings: Any) -> Trainer:
+    torch.manual_seed(0)
+    kept = torch.arange(VOCABULARY - 4)
+    net = StandaloneNet(drafter_decoder("standalone", len(kept), **SIZES), torch.randn(VOCABULARY, 16), kept)
+    learned = [sequence(number, 3, 12) for number in range(40)]
+    batches = Batches(learned, length=32, rows=2, seed=0, features=False, joined=0.5)
+    held_out = Batches([sequence(n, 3, 9) for n in range(40, 44)], length=32, rows=1, seed=0, features=False)
+    stages = [
+        Stage("first", batches, Loss(LOSSES.make("kld")), 0.5),
+        Stage("then", batches, Loss(LOSSES.make("tvd")), 0.5),
+    ]
+    wanted = TrainerSettings(**{"steps": 30, "evaluate_every": 5, "warmup": 4, "learning_rate": 5e-3, **settings})
+    return Trainer(StandalonePupil(net), stages, held_out, folder, wanted, keep)
+
+
+def _curve(reports: list[Report]) -> list[tuple[int, str, float]]:
+    return [(report.step, report.stage, report.loss) for report in reports]
+
+
+def test_it_learns_what_the_target_says(tmp_path: Path) -> None:
+    reports = list(_trainer(tmp_path, steps=120).run())
+    looks = [report.held_out[0] for report in reports if report.held_out]
+    assert looks[-1] > 0.6 > looks[0], "three quarters of the target's law can be said with the kept tokens"
+    assert {report.stage for report in reports} == {"first", "then"}
+    logged = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in logged] == list(range(1, 121))
+
+
+@pytest.mark.parametrize("cut", [5, 12])
+def test_a_resumed_training_has_the_same_loss_curve(tmp_path: Path, cut: int) -> None:
+    whole = _curve(list(_trainer(tmp_path / "whole").run()))
+    first = _trainer(tmp_path / "cut")
+    begun = []
+    for report in first.run():
+        begun.append(report)
+        if report.step == cut:
+            break
+    first.save()
+    again = list(_trainer(tmp_path / "cut").run())
+    assert _curve(begun + again) == whole
+
+
+def test_a_killed_training_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
+    whole = _curve(list(_trainer(tmp_path / "whole").run()))
+    for report in _trainer(tmp_path / "killed").run():
+        if report.step == 13:
+            break
+    again = list(_trainer(tmp_path / "killed").run())
+    assert _curve(again) == whole[10:], "steps 11 to 13 are made again, the same"
+    logged = [json.loads(line)["step"] for line in (tmp_path / "killed" / "log.jsonl").read_text().splitlines()]
+    assert logged == list(range(1, 31))
+
+
+def test_it_stops_early_when_nothing_gets_better(tmp_path: Path) -> None:
+    reports = list(_trainer(tmp_path, learning_rate=1e-12, patience=2, steps=500).run())
+    assert reports[-1].step <= 20
+
+
+def test_the_best_drafter_is_kept_not_the_last(tmp_path: Path) -> None:
+    kept: list[float] = []
+    list(_trainer(tmp_path, keep=lambda state: kept.append(state.best)).run())
+    assert kept == sorted(kept)
+    assert len(kept) == len(set(kept)) > 1
+
+
+def test_minutes_become_steps(tmp_path: Path) -> None:
+    reports = list(_trainer(tmp_path, steps=0, minutes=0.02).run())
+    assert reports[-1].step == reports[-1].planned > 0
+
+
+def test_a_loss_that_is_no_number_ends_it_with_the_checkpoint_whole(tmp_path: Path) -> None:
+    trainer = _trainer(tmp_path)
+    reports = trainer.run()
+    for _ in range(5):
+        next(reports)
+    with torch.no_grad():
+        next(trainer._pupil.module.parameters()).fill_(float("nan"))
+    with pytest.raises(RunError, match="the loss became nan at step 5"):
+        next(reports)
+    assert _trainer(tmp_path).state.step == 5
+
+
+def test_a_full_disk_ends_it_with_the_checkpoint_before_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lope.training import checkpoint_folder
+
+    written = checkpoint_folder.save_file
+    calls: list[int] = []
+
+    def full(*args: Any, **named: Any) -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            raise OSError(28, "No space left on device")
+        written(*args, **named)
+
+    monkeypatch.setattr(checkpoint_folder, "save_file", full)
+    with pytest.raises(RunError, match="checkpoint before it is whole"):
+        list(_trainer(tmp_path).run())
+    assert _trainer(tmp_path).state.step == 5
+
+
+def test_the_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
+    list(_trainer(tmp_path).run())
+    net = StandaloneNet(drafter_decoder("standalone", 4, **SIZES), torch.randn(VOCABULARY, 16), torch.arange(4))
+    batches = Batches([sequence(0, 3, 9)], length=16, rows=1, seed=0, features=False)
+    stage = Stage("only", batches, Loss(LOSSES.make("kld")), 1.0)
+    with pytest.raises(UsageError, match="is not a checkpoint of this training"):
+        Trainer(StandalonePupil(net), [stage], batches, tmp_path, TrainerSettings(), lambda _: None)
