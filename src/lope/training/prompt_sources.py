@@ -1,12 +1,14 @@
 """What a target is asked when it teaches: prompts of a file, or prompts that the target writes itself."""
 
+import contextlib
 import gzip
+import hashlib
 import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from lope.core.errors import ModelError, UsageError
 from lope.core.prompt import Path as Ids
@@ -23,8 +25,19 @@ class PromptSource(Protocol):
     def name(self) -> str:
         """What the manifest calls it."""
 
+    @property
+    def sha256(self) -> str:
+        """Of the prompts; empty where they are not known beforehand."""
+
+    @property
+    def count(self) -> int | None:
+        """How many prompts there are, after which they come again; None: no end, and none is to come twice."""
+
     def opening(self, number: int, model: LoadedModel) -> tuple[Ids, bool]:
-        """(ids to go on from, whether the target is to write the user's message first)."""
+        """(ids to go on from, whether the target is to write the user's message first).
+
+        Raises UsageError or ModelError where the model cannot be asked.
+        """
 
 
 @dataclass(frozen=True)
@@ -50,10 +63,20 @@ class FilePrompts:
         """The file's name."""
         return self.path.name
 
+    @property
+    def sha256(self) -> str:
+        """Of the prompts, in the file's order."""
+        return hashlib.sha256("\0".join(self.prompts).encode()).hexdigest()
+
+    @property
+    def count(self) -> int | None:
+        """How many different prompts the file has."""
+        return len(self.prompts)
+
     def opening(self, number: int, model: LoadedModel) -> tuple[Ids, bool]:
-        """The prompt inside the model's chat template."""
+        """The prompt inside the model's chat template; as it stands where the model has none."""
         text = self.prompts[self.order[number % len(self.order)]]
-        return prompt_ids(model, text, system=None, raw=False), False
+        return prompt_ids(model, text, system=None, raw=model.template is None), False
 
 
 @dataclass(frozen=True)
@@ -67,6 +90,16 @@ class OwnPrompts:
         """What the manifest calls it."""
         return "own"
 
+    @property
+    def sha256(self) -> str:
+        """Not known beforehand."""
+        return ""
+
+    @property
+    def count(self) -> int | None:
+        """As many as are asked for."""
+        return None
+
     def opening(self, number: int, model: LoadedModel) -> tuple[Ids, bool]:
         """The template's text before the user's words."""
         if model.template is None:
@@ -76,19 +109,25 @@ class OwnPrompts:
         header, found, _ = model.template.render([{"role": "user", "content": _MARK}]).partition(_MARK)
         if not found:
             raise ModelError(f"the chat template of {model.name} does not show the user's words as they are")
-        return model.tokenizer.encode(header), True
+        ids = model.tokenizer.encode(header)
+        if not ids:
+            raise ModelError(f"the chat template of {model.name} has nothing before the user's words to go on from")
+        return ids, True
 
 
 def read_lines(path: Path) -> Iterator[str]:
     """Texts of JSON lines with a `prompt` or `text` each (gzipped or not), or plain lines. Raises UsageError."""
     try:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        with opened as lines:
+        with contextlib.closing(_opened(path)) as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _prompt(path, number, line)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _opened(path: Path) -> IO[str]:
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 
 def _prompt(path: Path, number: int, line: str) -> str:
@@ -101,4 +140,8 @@ def _prompt(path: Path, number: int, line: str) -> str:
     text = (row.get("prompt") or row.get("text")) if isinstance(row, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{path}: line {number} has no prompt")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: line {number} holds half a surrogate pair, which no tokenizer can read") from None
     return text.strip()

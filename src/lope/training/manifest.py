@@ -1,0 +1,71 @@
+"""What every shard of a distilled set has in common: manifest.json."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lope.core.errors import UsageError
+
+FORMAT = 1
+# measured, not asked for
+_MEASURED = ("outside", "outside_tokens")
+# empty where who began the set did not say
+_OPTIONAL = ("dtype", "prompts_sha256")
+_LISTS = ("temperatures", "layers")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """target, tokenizer (fingerprint), vocab_size, hidden_size: who answered. dtype: of its passes.
+
+    prompts, prompts_sha256:    where its prompts came from; the second only where a file gave them.
+    temperatures, top_p, max_new_tokens, seed: how answers were drawn.
+    top_k:                      log-probabilities kept for each answer token; 0: to be chosen by what is measured.
+    outside, outside_tokens:    mean probability outside those top_k, over so many answer tokens of the set's beginning.
+    layers:                     whose hidden states were kept, numbered as in transformers' `hidden_states`.
+    """
+
+    target: str
+    tokenizer: str
+    vocab_size: int
+    hidden_size: int
+    prompts: str
+    temperatures: tuple[float, ...]
+    top_p: float
+    top_k: int
+    layers: tuple[int, ...]
+    max_new_tokens: int
+    seed: int
+    format: int = FORMAT
+    dtype: str = ""
+    prompts_sha256: str = ""
+    outside: float | None = None
+    outside_tokens: int = 0
+
+    @classmethod
+    def of(cls, row: Any, where: object) -> "Manifest":
+        """From JSON. Raises UsageError, naming `where` it was read."""
+        if not isinstance(row, dict) or "format" not in row:
+            raise UsageError(f"{where}: is not the manifest of a distilled set")
+        if row["format"] != FORMAT:
+            raise UsageError(f"{where}: has format {row['format']}, this lope reads {FORMAT}")
+        try:
+            return cls(**{**row, **{name: tuple(row[name]) for name in _LISTS}})
+        except (KeyError, TypeError) as error:
+            raise UsageError(f"{where}: is not the manifest of a distilled set: {error}") from None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    def text(self) -> bytes:
+        """As it stands on disk."""
+        return (json.dumps(self.document(), indent=1) + "\n").encode()
+
+    def differing(self, other: "Manifest") -> list[str]:
+        """The settings in which `other` wants something else; a top_k of 0 is content with any."""
+        mine: Mapping[str, Any] = self.document()
+        names = [name for name, value in other.document().items() if value != mine[name] and name not in _MEASURED]
+        names = [name for name in names if name not in _OPTIONAL or (mine[name] and other.document()[name])]
+        return [name for name in names if not (name == "top_k" and other.top_k == 0)]
