@@ -41,6 +41,7 @@ def train(
     patience: Annotated[int, typer.Option(help="looks without a better one before it stops early")] = 12,
     storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8")] = "int8",
     seed: Annotated[int, typer.Option(help="of everything drawn")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="draw loss and acceptance here (.png or .svg)")] = None,
     dtype: opt.Dtype = "auto",
     device: opt.Device = "cpu",
     threads: opt.Threads = None,
@@ -55,6 +56,8 @@ def train(
 
     if threads is not None:
         set_threads(threads)
+    if plot is not None:
+        from lope.training.training_plot import plot_training
     lessons = Lessons(
         kind=kind,
         vocab=vocab,
@@ -81,6 +84,8 @@ def train(
         (out / "training.json").write_text(json_text.dumps(document, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
+    if plot is not None:
+        plot_training(out / "log.jsonl", plot)
     if json:
         print_json(document)
     else:

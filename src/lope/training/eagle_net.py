@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
 from lope.training.eagle_layer import EagleContext, EagleLayer
@@ -171,6 +172,13 @@ class EaglePupil:
             weights += DECAY**step
             accepted[step], places[step] = report.acceptance.sum(), len(row)
         return Lesson(total / max(weights, 1.0), accepted, places)
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from a drafter folder's tensors. Raises UsageError where sizes differ."""
+        for name, tensor in self.tensors().items():
+            if tensors[name].shape != tensor.shape:
+                raise UsageError(f"the drafter to begin from has another {name}: ask for the sizes that it has")
+        self.module.restore(tensors)
 
     def tensors(self) -> dict[str, Tensor]:
         """As the drafter folder names them."""

@@ -26,13 +26,16 @@ from lope.training.text_lessons import as_text, text_sequences
 from lope.training.trainer import Report, Stage, State, Trainer, TrainerSettings
 from lope.training.vocabulary import always_kept, count_answers, coverage, kept_tokens
 
-_HELD_OUT = 40  # one sequence in so many is never learned from
+_HELD_OUT = 20  # one sequence in so many is never learned from
 _MOST_HELD_OUT = 96
 
 
 @dataclass(eq=False)
 class Teaching:
-    """One drafter on its way. `init`: a drafter folder to begin from."""
+    """One drafter on its way. `init`: a drafter folder to begin from.
+
+    sets: the first one is what the drafter is for: some of it is held out to judge by.
+    """
 
     model: LoadedModel
     sets: Seq[DistilledSet]
@@ -46,7 +49,8 @@ class Teaching:
     def run(self) -> Iterator[Report]:
         """Train; the best drafter so far is always whole in `out`."""
         torch.manual_seed(self.lessons.seed)
-        learned, held_out = _divided([sequence for place in self.sets for sequence in place.read()])
+        learned, held_out = _divided(list(self.sets[0].read()))
+        learned += [sequence for place in self.sets[1:] for sequence in place.read()]
         begun = None if self.init is None else DrafterFolder.read(self.init)
         counts = count_answers(learned, self.model.backend.vocab_size)
         kept = kept_tokens(counts, self.lessons.vocab, always_kept(self.model))
@@ -170,11 +174,13 @@ def _sizes_of(backend: Any) -> dict[str, Any]:
 
 
 def _divided(sequences: list[Sequence]) -> tuple[list[Sequence], list[Sequence]]:
-    """(learned from, held out), by the prompt's number: the same in every run over a growing set."""
-    held = [s for s in sequences if key(s.number, 7) % _HELD_OUT == 0][:_MOST_HELD_OUT]
+    """(learned from, held out), by the prompt's number: the same in every run over a growing set. At least one is."""
+    by_chance = sorted(sequences, key=lambda sequence: key(sequence.number, 7) % (1 << 32))
+    chosen = {s.number for s in by_chance[:1]} | {s.number for s in sequences if key(s.number, 7) % _HELD_OUT == 0}
+    held = [s for s in sequences if s.number in chosen][:_MOST_HELD_OUT]
     numbers = {s.number for s in held}
     learned = [s for s in sequences if s.number not in numbers]
-    if not learned or not held:
+    if not learned:
         raise UsageError(
             f"{len(sequences)} sequences are too few to learn from and to hold some out: "
             "distil more (lope drafter distill)"
