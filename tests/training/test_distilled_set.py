@@ -69,7 +69,7 @@ def test_a_truncated_shard_is_one_line_set_aside_and_done_again(place: Distilled
     place.append([conversation(1)])
     path = place.shards[0]
     whole = path.read_bytes()
-    path.write_bytes(b"\0" * len(whole) if left == "zeros" else whole[: int(left * len(whole))])  # type: ignore
+    path.write_bytes(b"\0" * len(whole) if left == "zeros" else whole[: int(float(left) * len(whole))])
     (place.folder / ".shard-00002.safetensors.partial").write_bytes(whole[:50])
     for read in (lambda: list(place.read()), place.numbers, place.sizes):
         with pytest.raises(UsageError, match=r"shard-00000\.safetensors: is not a whole shard") as caught:

@@ -96,7 +96,7 @@ class Questions:
         """None where the prompt is too long, or can only be answered as it was before."""
         ids, asking = self._source.opening(number, self._model)
         count = self._source.count
-        turn = number if count is None else number + number // count
+        turn = number if count is None else number % count + number // count
         temperature = self._temperatures[turn % len(self._temperatures)]
         if len(ids) > self.room:
             if count is None:

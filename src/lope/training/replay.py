@@ -125,5 +125,6 @@ def _refuse_other_tokens(model: LoadedModel, archive: TokenArchive) -> None:
     longest = max(len(text.tokens) for text in archive.texts)
     if longest > model.backend.context:
         raise UsageError(
-            f"the archive has {longest} tokens in one sequence; {model.name} reads {model.backend.context}"
+            f"the archive has {longest} tokens in one sequence, and the context of {model.name} holds "
+            f"{model.backend.context}"
         )
