@@ -106,6 +106,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no fingerprint": (_document(lambda d: d["target"].pop("tokenizer")), "tokenizer must be a text, not None"),
     "size 0": (_document(lambda d: d["decoder"].update(num_heads=0)), "num_heads must be a positive whole number"),
     "size text": (_document(lambda d: d["decoder"].update(context="many")), "context must be a positive whole number"),
+    "context 3": (_document(lambda d: d["decoder"].update(context=3)), "context must be at least 4, not 3"),
     "no theta": (_document(lambda d: d["decoder"].pop("rope_theta")), "rope_theta must be a positive number, not None"),
     "uneven heads": (_document(lambda d: d["decoder"].update(num_heads=5)), "5 heads do not share 2 of 8"),
     "two layers": (_document(lambda d: d["decoder"].update(num_layers=2)), "has one layer of the target's hidden size"),

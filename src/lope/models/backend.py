@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol
 
+from torch import Tensor
+
 from lope.core.protocols import DraftModel, Target
 
 
@@ -23,6 +25,10 @@ class Backend(Protocol):
     @property
     def num_layers(self) -> int:
         """Layers: hidden states are numbered from 0, the embedding, to this."""
+
+    @property
+    def embedding(self) -> Tensor:
+        """[V, hidden_size]: the token embeddings, in the dtype that it runs in. Raises UsageError where it has none."""
 
     @property
     def num_parameters(self) -> int:

@@ -12,6 +12,7 @@ KINDS = ("standalone", "eagle")
 STORAGES = ("float32", "bfloat16", "int8")
 _SIZES = ("hidden_size", "intermediate_size", "num_layers", "num_heads", "num_kv_heads", "head_dim", "context")
 _NUMBERS = ("norm_eps", "rope_theta")
+_SHORTEST = 4
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class DrafterAbout:
                 f"{where}: {decoder.num_heads} heads do not share {decoder.num_kv_heads} of {decoder.head_dim} "
                 "numbers evenly"
             )
+        if decoder.context < _SHORTEST:
+            raise ModelError(f"{where}: context must be at least {_SHORTEST}, not {decoder.context}")
         if not 1 <= decoder.vocab_size <= target.vocab_size:
             raise ModelError(f"{where}: the head keeps {decoder.vocab_size} of the target's {target.vocab_size} tokens")
         if self.kind == "standalone":

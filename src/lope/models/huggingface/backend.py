@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch import Tensor
 
 from lope.core import checks
 from lope.core.errors import ModelError, UsageError
@@ -56,6 +57,19 @@ class HuggingFaceBackend:
     def num_layers(self) -> int:
         """Layers of the decoder."""
         return self._packed.num_layers
+
+    @property
+    def embedding(self) -> Tensor:
+        """[V, hidden_size]: the token embeddings. Raises UsageError where the model has no such table."""
+        table = getattr(self._packed.model.get_input_embeddings(), "weight", None)
+        shape = self.vocab_size, self.hidden_size
+        if not isinstance(table, Tensor) or tuple(table.shape) != shape:
+            found = f"{list(table.shape)}" if isinstance(table, Tensor) else "none"
+            name = type(self._packed.model).__name__
+            raise UsageError(
+                f"{name} has no table of token embeddings {list(shape)} ({found}): a drafter cannot borrow it"
+            )
+        return table.detach()
 
     @property
     def num_parameters(self) -> int:

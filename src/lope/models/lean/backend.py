@@ -8,10 +8,11 @@ from torch import Tensor
 from lope.core import checks
 from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
-from lope.models.lean.decoder import Decoder, Weights, load_weights
+from lope.models.lean.decoder import Decoder
 from lope.models.lean.draft_model import LeanDraftModel
 from lope.models.lean.linear import can_pack
 from lope.models.lean.target import LeanTarget
+from lope.models.lean.weights import Weights, load_weights
 
 
 class LeanBackend:
@@ -51,6 +52,11 @@ class LeanBackend:
     def num_layers(self) -> int:
         """Layers of the decoder."""
         return self._weights.config.num_layers
+
+    @property
+    def embedding(self) -> Tensor:
+        """[V, hidden_size]: the token embeddings."""
+        return self._weights.embedding.table
 
     @property
     def num_parameters(self) -> int:

@@ -1,6 +1,7 @@
 """The lean decoder as drafter: runs the frontier of growing trees, with a cache of its own that catches up lazily."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,11 +12,12 @@ from lope.core.protocols import Step, TargetSession
 from lope.core.rows import Rows
 from lope.core.scores import Needs, Scores
 from lope.core.verdict import Verdict
-from lope.models.lean.decoder import Decoder, Segment
+from lope.models.lean.decoder import Decoder
+from lope.models.lean.layer import Segment
 from lope.models.lean.layout import Layout
 from lope.models.lean.session import check_fits
 
-_SLICE_ROWS = 512
+SLICE_ROWS = 512
 
 
 class LeanDraftSession:
@@ -105,20 +107,15 @@ class LeanDraftModel:
                 self._settle(step.session)
         segments = [self._segment(step) for step in steps]
         hidden, _ = self._decoder.forward(segments)
-        wanted: list[int] = []
-        begin = 0
-        for step, segment in zip(steps, segments, strict=True):
-            begin += segment.layout.rows
-            wanted += range(begin - len(step.frontier), begin)
-        picked = hidden if len(wanted) == len(hidden) else hidden[torch.tensor(wanted, device=hidden.device)]
+        picked = frontier_rows(steps, segments, hidden)
         sizes = [len(step.frontier) for step in steps]
         size = self._decoder.config.vocab_size
         parts = zip(self._decoder.logits(picked).split(sizes), self._decoder.normed(picked).split(sizes), strict=True)
         return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
 
     def _settle(self, session: LeanDraftSession) -> None:
-        while len(session.pending) > _SLICE_ROWS:
-            ids, session.pending = tuple(session.pending[:_SLICE_ROWS]), session.pending[_SLICE_ROWS:]
+        while len(session.pending) > SLICE_ROWS:
+            ids, session.pending = tuple(session.pending[:SLICE_ROWS]), session.pending[SLICE_ROWS:]
             start = session.cache.length
             self._decoder.forward([Segment(session.cache, ids, Layout(start, len(ids)))])
             session.cache.keep(range(start, start + len(ids)))
@@ -140,3 +137,13 @@ class LeanDraftModel:
         ancestors: tuple[Path, ...] = tuple(tuple(session.slots[a] for a in tree.path(node)) for node in step.frontier)
         context = length + len(session.pending)
         return Segment(session.cache, [tree.tokens[node] for node in step.frontier], Layout(context, 0, ancestors))
+
+
+def frontier_rows(steps: Sequence[Step[Any]], segments: Sequence[Segment], x: Tensor) -> Tensor:
+    """The rows of all frontiers, of the rows x [r, d] of all segments: in each segment they come last."""
+    wanted: list[int] = []
+    begin = 0
+    for step, segment in zip(steps, segments, strict=True):
+        begin += segment.layout.rows
+        wanted += range(begin - len(step.frontier), begin)
+    return x if len(wanted) == len(x) else x[torch.tensor(wanted, device=x.device)]

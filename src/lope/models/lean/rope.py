@@ -29,6 +29,11 @@ class Rotary:
         self._limit = config.context
         self._table = self._rotations(min(1024, self._limit))
 
+    @property
+    def device(self) -> torch.device:
+        """Where the table lies."""
+        return self._frequency.device
+
     def at(self, positions: Tensor, highest: int) -> Tensor:
         """Complex rotations [r, 1, head_dim / 2] for positions [r], none above `highest`."""
         if highest >= self._table.shape[0]:

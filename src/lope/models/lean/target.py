@@ -12,7 +12,8 @@ from lope.core.protocols import Job
 from lope.core.rows import Rows
 from lope.core.scores import ALL, Needs, Scores
 from lope.core.verdict import Verdict
-from lope.models.lean.decoder import Decoder, Segment
+from lope.models.lean.decoder import Decoder
+from lope.models.lean.layer import Segment
 from lope.models.lean.layout import Layout
 from lope.models.lean.session import Pending, Ran, check_fits, check_ids
 

@@ -1,0 +1,59 @@
+"""What the two trained drafters read, made ready to run beside their target: both borrow its embedding."""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from lope.models.drafter_folder import DrafterFolder
+from lope.models.lean.config import DecoderConfig
+from lope.models.lean.embedding import Embedding, ProjectedEmbedding, TableEmbedding
+from lope.models.lean.linear import Linear, pack
+from lope.models.lean.rope import Rotary
+from lope.models.lean.weights import Weights, load_layer
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureWeights:
+    """A layer that reads hidden states of a target beside its tokens.
+
+    decoder:    the layer with norm and head over the target's embedding; its attention_norm is that of hidden states.
+    join:       [d, L·d], from the target's hidden states at L layers to one.
+    token_norm: of the embedding that stands beside it.
+    layers:     which hidden states of the target are read.
+    """
+
+    decoder: Weights
+    join: Linear
+    token_norm: Tensor
+    layers: tuple[int, ...]
+
+
+def standalone_weights(folder: DrafterFolder, table: Tensor) -> Weights:
+    """A `standalone` drafter over the target's embedding `table` [V, dt], in its dtype and where it lies."""
+    projection = pack(folder.tensors["embed_projection.weight"].to(table))
+    return _weights(folder, folder.about.decoder, ProjectedEmbedding(table, projection), "input_layernorm")
+
+
+def feature_weights(folder: DrafterFolder, table: Tensor, context: int) -> FeatureWeights:
+    """An `eagle` drafter over the target's embedding `table` [V, d]. context: the target's, beside which it runs."""
+    config = replace(folder.about.decoder, context=context)
+    return FeatureWeights(
+        decoder=_weights(folder, config, TableEmbedding(table), "hidden_norm"),
+        join=pack(folder.tensors["fc.weight"].to(table)),
+        token_norm=folder.tensors["layers.0.input_layernorm.weight"].to(table),
+        layers=folder.about.layers,
+    )
+
+
+def _weights(folder: DrafterFolder, config: DecoderConfig, embedding: Embedding, attention_norm: str) -> Weights:
+    dtype, device = embedding.table.dtype, embedding.table.device
+
+    def read(name: str) -> Tensor:
+        return folder.tensors[name].to(embedding.table)
+
+    layers = tuple(
+        load_layer(config, read, folder.tensors, f"layers.{number}.", attention_norm)
+        for number in range(config.num_layers)
+    )
+    norm, head = read("norm.weight"), pack(read("lm_head.weight"))
+    return Weights(config, dtype, device, embedding, layers, norm, head, Rotary(config, device))
