@@ -229,17 +229,17 @@ def test_restoring_gives_the_same_drafter_whatever_the_features_sizes() -> None:
         torch.testing.assert_close(one, two)
 
 
-def test_a_new_drafter_begins_near_the_target_s_own_guess_from_its_last_feature() -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_a_new_drafter_begins_near_the_last_feature_with_logits_of_unit_size(known: bool) -> None:
     net = net_of()
-    head, norm = torch.randn(KEPT, WIDTH), torch.rand(WIDTH) + 0.5
+    head, norm = 3.0 * torch.randn(KEPT, WIDTH), torch.rand(WIDTH) + 0.5
     features = torch.randn(400, 3 * WIDTH) * torch.logspace(-1, 2, 3 * WIDTH)
-    net.begin(features, head=head, norm=norm)
+    net.begin(features, head=head if known else None, norm=norm if known else None)
     hidden = net.fc(features / net.feature_size)
-    torch.testing.assert_close(net.lm_head.weight.data, head)
-    last = features[:, -WIDTH:]
-    guess = (last / last.square().mean(-1, keepdim=True).sqrt() * norm) @ head.T
-    drawn = net.logits(hidden)
-    assert F.cosine_similarity(guess, drawn, dim=-1).min() > 0.95
+    last = features[:, -WIDTH:] / features[:, -WIDTH:].std(0)
+    assert F.cosine_similarity(hidden, last, dim=-1).min() > 0.95
+    assert 0.7 < float(net.logits(hidden).detach().std()) < 1.4
+    assert torch.equal(net.lm_head.weight.data, head) == known
 
 
 def test_a_batch_without_answers_teaches_nothing() -> None:

@@ -72,9 +72,10 @@ class EagleNet(nn.Module):
         Columns of features differ a hundredfold in size, which Adam, whose steps know nothing of inputs, takes for
         different learning rates: `fc` learns on features over their sizes (medians: the first item of a text is a
         hundred times larger than the rest), and `tensors` puts the sizes back into it. `fc` begins as the last of the
-        features with a little of the others: neighbouring hidden states are alike. Head and norm begin as the
-        target's, so that what is to be learned is the target's own next hidden state, not thousands of word vectors.
-        What the layer adds begins small: x is near h, and chains are stable.
+        features with a little of the others: neighbouring hidden states are alike. The head begins as the target's, so
+        that like words are alike from the start; the norm as the target's too, but so much smaller that logits begin at
+        about unit size: what the last feature says of the wrong item must not be a confident guess, which costs the
+        first steps. What the layer adds begins small: x is near h, and chains are stable.
         """
         width = self.config.hidden_size
         rows = features.flatten(0, -2).float()
@@ -83,14 +84,12 @@ class EagleNet(nn.Module):
         self.fc.weight[:, -width:] += torch.eye(width)
         for small in (self.layer.self_attn.o_proj, self.layer.mlp.down_proj):
             nn.init.normal_(small.weight, std=_SMALL)
-        last = self.feature_size[-width:]
-        self.norm.weight.copy_(last / last.square().mean().sqrt())
-        if norm is not None:
-            self.norm.weight.mul_(norm)
-        if head is not None:
-            self.lm_head.weight.copy_(head)
+        if head is None:
+            nn.init.normal_(self.lm_head.weight, std=width**-0.5)
         else:
-            nn.init.normal_(self.lm_head.weight, std=_SMALL)
+            self.lm_head.weight.copy_(head)
+        own = torch.ones(width) if norm is None else norm.float() / norm.float().abs().mean()
+        self.norm.weight.copy_(own / self.lm_head.weight.square().sum(-1).mean().sqrt())
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
