@@ -61,6 +61,16 @@ def load(
     return _loaded(name, backend, checkpoint.speech)
 
 
+def open_checkpoint(name: str, *, progress: bool = True) -> Checkpoint:
+    """A model by name, as `load` takes it, understood but not loaded: tensors are read when they are asked for.
+
+    Raises ModelError for what cannot be opened.
+    """
+    source = _source(name.removeprefix("hf:"), CacheFolder.default(), keep=False, progress=progress)
+    checkpoint: Checkpoint = source.source() if isinstance(source, Dequantised) else source.checkpoint()
+    return checkpoint
+
+
 def _source(name: str, cache: CacheFolder, *, keep: bool, progress: bool) -> Any:
     """A folder, an open GGUF file, or a GGUF file that is kept dequantised. Raises ModelError."""
     if name in BUILT_IN:
