@@ -1,7 +1,7 @@
 """A target answers prompts, many at a time in one packed pass, and what it thought of each token is written down."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ class Progress:
 
     sequences, tokens: finished in this run; tokens are those of answers. live: answer tokens not yet finished.
     outside:           mean probability of the answers' places that is not kept.
+    too_long:          prompts that were left out because they take more than half of the context.
     """
 
     sequences: int = 0
@@ -46,6 +47,7 @@ class Progress:
     live: int = 0
     seconds: float = 0.0
     outside: float = 0.0
+    too_long: int = 0
 
     @property
     def pace(self) -> float:
@@ -88,12 +90,7 @@ class Distiller:
         self._samplers: dict[Law, Sampler] = {}
         self._sequences = self._tokens = 0  # kept in this run; tokens are those of answers
 
-    @property
-    def too_long(self) -> int:
-        """Prompts that were left out because they take more than half of the context."""
-        return self._questions.too_long
-
-    def run(self, enough: Callable[[Progress], bool]) -> Iterator[Progress]:
+    def run(self, enough: Callable[[Progress], bool]) -> Generator[Progress, None, None]:
         """Answer prompts until it is enough; what is finished by then is on disk, and also if the caller stops.
 
         Raises RunError where the disk is full, and where the prompts are used up.
@@ -116,7 +113,9 @@ class Distiller:
 
     def _progress(self, live: list[_Speaker], seconds: float) -> Progress:
         unfinished = sum(len(speaker.said) for speaker in live if not speaker.question.asking)
-        return Progress(self._sequences, self._tokens, unfinished, seconds, self._writer.outside)
+        return Progress(
+            self._sequences, self._tokens, unfinished, seconds, self._writer.outside, self._questions.too_long
+        )
 
     def _fill(self, live: list[_Speaker]) -> None:
         while len(live) < self._width:

@@ -1,14 +1,13 @@
 """What a target thinks of answers that are there already: log-probabilities and hidden states of archived tokens."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from collections.abc import Sequence as Many
 from typing import Any
 
 import torch
 
 from lope.core.draft import chain
-from lope.core.errors import UsageError
 from lope.core.prompt import Prompt
 from lope.core.protocols import Job, Target
 from lope.core.scores import Needs, Scores
@@ -37,7 +36,7 @@ class Replay:
         shard_tokens: int = 16384,
     ) -> None:
         """Raises UsageError where the archive was made with another tokenizer, or the set cannot be gone on with."""
-        _refuse_other_tokens(model, archive)
+        archive.check(model)
         self._layers = place.manifest.layers
         self._target: Target[Any] = model.backend.target(exact=False)
         self._rows = rows
@@ -45,7 +44,7 @@ class Replay:
         done = place.numbers()
         self._left = [text for text in archive.texts if text.number not in done]
 
-    def run(self, enough: Callable[[Progress], bool]) -> Iterator[Progress]:
+    def run(self, enough: Callable[[Progress], bool]) -> Generator[Progress, None, None]:
         """Go through what is not in the set yet; what is finished is on disk, and also if the caller stops.
 
         Raises RunError where the disk is full.
@@ -109,22 +108,4 @@ class Replay:
             ids.cpu(),
             logprobs.to(torch.float16).cpu(),
             features,
-        )
-
-
-def _refuse_other_tokens(model: LoadedModel, archive: TokenArchive) -> None:
-    if archive.manifest.tokenizer != model.tokenizer.fingerprint:
-        raise UsageError(
-            f"the archive's tokens are those of {archive.manifest.target}; {model.name} has another tokenizer"
-        )
-    if archive.manifest.vocab_size != model.backend.vocab_size:
-        raise UsageError(
-            f"the archive's target knows {archive.manifest.vocab_size} tokens, not {model.backend.vocab_size} as "
-            f"{model.name} does"
-        )
-    longest = max(len(text.tokens) for text in archive.texts)
-    if longest > model.backend.context:
-        raise UsageError(
-            f"the archive has {longest} tokens in one sequence, and the context of {model.name} holds "
-            f"{model.backend.context}"
         )

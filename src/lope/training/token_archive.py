@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from lope.core.errors import RunError, UsageError
+from lope.models.loaded import LoadedModel
 from lope.training.distilled_set import DistilledSet
 from lope.training.manifest import Manifest
 from lope.training.shard import Text
@@ -59,6 +60,24 @@ class TokenArchive:
     def answer_tokens(self) -> int:
         """How many tokens are the target's answers."""
         return sum(len(text.tokens) - text.prompt for text in self.texts)
+
+    def check(self, model: LoadedModel) -> None:
+        """Raises UsageError where a model does not read these tokens, or not so many of them."""
+        if self.manifest.tokenizer != model.tokenizer.fingerprint:
+            raise UsageError(
+                f"the archive's tokens are those of {self.manifest.target}; {model.name} has another tokenizer"
+            )
+        if self.manifest.vocab_size != model.backend.vocab_size:
+            raise UsageError(
+                f"the archive's target knows {self.manifest.vocab_size} tokens, not {model.backend.vocab_size} as "
+                f"{model.name} does"
+            )
+        longest = max(len(text.tokens) for text in self.texts)
+        if longest > model.backend.context:
+            raise UsageError(
+                f"the archive has {longest} tokens in one sequence, and the context of {model.name} holds "
+                f"{model.backend.context}"
+            )
 
     def write(self, path: Path) -> None:
         """Into one file, whole or not at all. Raises RunError where it cannot be written."""
