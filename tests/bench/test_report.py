@@ -244,3 +244,13 @@ def test_every_section_is_there_and_the_cost_only_with_a_calibration() -> None:
     assert "Everything" in page
     assert "Settings" in page
     assert "Cost of a pass" not in Page(DOCUMENTS["a peer that died"]).show()
+
+
+def test_drawn_answers_are_said_to_be_drawn() -> None:
+    document = made_document()
+    assert "greedily" in Page(document).show()
+    document["settings"]["temperature"] = 0.7
+    page = Page(document).show()
+    assert "greedily" not in page
+    assert "drawn at temperature" in page
+    assert '<span data-setting="temperature">0.7</span>' in page

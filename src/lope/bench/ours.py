@@ -9,17 +9,24 @@ from lope.engine.engine import Engine
 
 
 class OurSystem:
-    """An engine, as a system. All of them share the weights, so their peak memory is that of one process."""
+    """An engine, as a system. All of them share the weights, so their peak memory is that of one process.
 
-    def __init__(self, name: str, engine: Engine) -> None:
+    temperature, seed: of every answer; 0 is greedy, and the seed then says nothing.
+    """
+
+    def __init__(self, name: str, engine: Engine, temperature: float = 0.0, seed: int = 0) -> None:
         self.name = name
         self._engine = engine
+        self._temperature = temperature
+        self._seed = seed
         self._memory = PeakMemory()
 
     def answer(self, item: Item, max_new_tokens: int) -> tuple[Turn, ...]:
         """Answer every turn of a conversation, the cache kept between them."""
         self._memory.reset()
-        conversation = Conversation(self._engine, max_new_tokens=max_new_tokens, seed=0)
+        conversation = Conversation(
+            self._engine, max_new_tokens=max_new_tokens, temperature=self._temperature, seed=self._seed
+        )
         turns = []
         for text in item.turns:
             stream = conversation.say(text)

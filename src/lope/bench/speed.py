@@ -24,6 +24,7 @@ from lope.bench.system import System
 from lope.core import checks
 from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import UnknownPartError, UsageError
+from lope.core.sampling import Sampling
 from lope.engine.engine import Engine
 from lope.engine.opening import load
 from lope.models.cache_folder import CacheFolder
@@ -35,6 +36,8 @@ class SpeedSettings:
 
     suite:   a JSON-lines file, None for the built-in one. per_category: its first so many prompts of each category.
     configs: our systems as text, the first is the reference; none: plain and ngram. against: peers by name.
+    temperature: of every answer, 0 is greedy; above it systems say different things, so agreement tells nothing.
+    seed:    of the order of the prompts, and of what is drawn.
     assistant: a smaller model's folder, for the peers that can use one. peer_timeout: seconds one answer may take.
     resume:  go on with the results in `out`; False begins anew.
     """
@@ -50,6 +53,7 @@ class SpeedSettings:
     device: str = "cpu"
     threads: int | None = None
     exact: bool | None = None
+    temperature: float = 0.0
     seed: int = 0
     assistant: Path | None = None
     peer_timeout: float = 300.0
@@ -59,12 +63,15 @@ class SpeedSettings:
     def __post_init__(self) -> None:
         checks.at_least("max_new_tokens", self.max_new_tokens, 1)
         checks.at_least("seed", self.seed, 0)
+        Sampling(temperature=self.temperature)
         checks.above("peer_timeout", self.peer_timeout, 0)
         for name in self.against:
             if name not in PEERS:
                 raise UnknownPartError(f"no peer {name!r} (there are: {', '.join(PEERS)})")
         if self.against and self.device != "cpu":
             raise UsageError(f"peers are run on the CPU: leave out --against, or --device {self.device}")
+        if self.against and self.temperature:
+            raise UsageError(f"peers are run greedily: leave out --against, or --temperature {self.temperature:g}")
 
     def read_suite(self) -> Suite:
         """The prompts of the run. Raises UsageError for a suite that is none."""
@@ -73,7 +80,7 @@ class SpeedSettings:
 
 
 class SpeedRun:
-    """A run that is ready: iterate `rows`, then take the `summary`. Close it whatever happens."""
+    """A run that is ready: iterate `rows`, then `finish`. Close it whatever happens. engines: ours, by name."""
 
     def __init__(self, settings: SpeedSettings, say: Callable[[str], None]) -> None:
         """Load the model and open all systems. say: told one line about everything that is left out.
@@ -83,7 +90,7 @@ class SpeedRun:
         self.settings = settings
         self._say = say
         self.systems: list[System] = []
-        self._engines: dict[str, Engine] = {}
+        self.engines: dict[str, Engine] = {}
         lineup = Lineup.of(list(settings.configs))
         engines = open_engines(lineup, settings)
         suite, left_out = _fitting(settings.read_suite(), engines[0], settings.max_new_tokens)
@@ -92,8 +99,8 @@ class SpeedRun:
         self.results = ResultsFile(settings.out / NAME, head)
         self._suite = suite
         for configuration, engine in zip(lineup.configurations, engines, strict=True):
-            self.systems.append(OurSystem(configuration.name, engine))
-            self._engines[configuration.name] = engine
+            self.systems.append(OurSystem(configuration.name, engine, settings.temperature, settings.seed))
+            self.engines[configuration.name] = engine
         try:
             if settings.resume:
                 self.results.take_over()
@@ -125,7 +132,7 @@ class SpeedRun:
 
     def finish(self) -> Summary:
         """Write the report of all rows there are; what they say. Raises RunError where the disk is full."""
-        costs = [costs_of(name, engine) for name, engine in self._engines.items() if engine.parts.drafter != "none"]
+        costs = [costs_of(name, engine) for name, engine in self.engines.items() if engine.parts.drafter != "none"]
         self.results.head["calibration"] = [found for found in costs if found is not None]
         self.results.save()
         document = self.results.document()
@@ -231,6 +238,7 @@ def _head(settings: SpeedSettings, suite: Suite, lineup: Lineup, engine: Engine,
             "exact": engine.exact,
             "seed": settings.seed,
             "assistant": str(settings.assistant) if settings.assistant else None,
+            **({"temperature": settings.temperature} if settings.temperature else {}),
             "lope_version": machine.versions()["lope"],
             "torch_version": machine.versions()["torch"],
             **machine.machine(),

@@ -19,7 +19,7 @@ class System(Protocol):
         """What it is called in results and reports."""
 
     def answer(self, item: Item, max_new_tokens: int) -> tuple[Turn, ...]:
-        """Answer every turn, greedily, each at most so many tokens. Raises SystemFailedError, or another LopeError."""
+        """Answer every turn, each at most so many tokens. Raises SystemFailedError, or another LopeError."""
 
     def peak_memory(self) -> int | None:
         """Bytes that its process held at most during the last answer; None where nobody knows."""

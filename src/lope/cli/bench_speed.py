@@ -31,7 +31,8 @@ def speed(
     device: opt.Device = "cpu",
     threads: opt.Threads = None,
     exact: opt.Exact = None,
-    seed: Annotated[int, typer.Option(help="of the order of the prompts")] = 0,
+    temperature: opt.Temperature = 0.0,
+    seed: Annotated[int, typer.Option(help="of the order of the prompts, and of what is drawn")] = 0,
     assistant: Annotated[Path | None, typer.Option(help="a smaller model's folder, for peers that can use one")] = None,
     peer_timeout: Annotated[float, typer.Option(help="seconds that a peer may take for one answer")] = 300.0,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")] = True,
@@ -55,17 +56,18 @@ def speed(
                 device=device,
                 threads=threads,
                 exact=exact,
+                temperature=temperature,
                 seed=seed,
                 assistant=assistant,
                 peer_timeout=peer_timeout,
                 resume=resume,
                 progress=not json,
             ),
-            _say,
+            say,
         )
         try:
             document["results"] = str(run.results.path)
-            interrupted = _follow(run, silent=json)
+            interrupted = follow(run, silent=json)
             summary = run.finish()
         finally:
             run.close()
@@ -101,8 +103,8 @@ def table(document: dict[str, Any]) -> Table:
     return shown
 
 
-def _follow(run: Any, *, silent: bool) -> bool:
-    """Run it under a progress bar; whether Ctrl-C ended it."""
+def follow(run: Any, *, silent: bool) -> bool:
+    """Take a run's rows under a progress bar; whether Ctrl-C ended it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=complaints, transient=True, disable=silent or not complaints.is_terminal
@@ -118,7 +120,8 @@ def _follow(run: Any, *, silent: bool) -> bool:
     return False
 
 
-def _say(words: str) -> None:
+def say(words: str) -> None:
+    """One line of warning on stderr."""
     complaints.print(f"[yellow]lope:[/yellow] {escape(words)}", soft_wrap=True)
 
 

@@ -69,7 +69,8 @@ class Page:
         prompts = Number("prompts", summary.reference, ALL, float(asked)).show()
         intro = (
             f"{prompts} prompts of the suite <em>{html.escape(str(settings['suite']))}</em>, every one answered by "
-            f"every system before the next, greedily, up to {_setting('max_new_tokens', settings)} new tokens each. "
+            f"every system before the next, {_sampled(settings)}, up to {_setting('max_new_tokens', settings)} new "
+            "tokens each. "
             f"Model: {_setting('model', settings)} in {_setting('dtype', settings)} on "
             f"{_setting('processor', settings)}, threads: {_setting('threads', settings)}."
         )
@@ -226,6 +227,15 @@ def _title(group: str) -> str:
 
 def _setting(name: str, settings: Mapping[str, Any]) -> str:
     return f'<span data-setting="{name}">{html.escape(str(settings[name]))}</span>'
+
+
+def _sampled(settings: Mapping[str, Any]) -> str:
+    if "temperature" not in settings:
+        return "greedily"
+    return (
+        f"drawn at temperature {_setting('temperature', settings)} (so systems say different things: which answers are "
+        "the same tells nothing, and speed-ups compare different texts)"
+    )
 
 
 def _panels(panels: Iterable[str]) -> str:
