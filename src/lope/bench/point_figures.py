@@ -1,0 +1,101 @@
+"""What one operating point of a drafter is worth: measured, by its parameters, and by the machine's calibration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lope.bench.operating_point import OperatingPoint
+from lope.bench.pooled import Pooled
+from lope.bench.record import Row
+from lope.bench.summary import Figures
+from lope.core.cost import Calibration
+
+
+@dataclass(frozen=True)
+class PointCosts:
+    """What a point costs, in passes of one row. verify: v, a pass of all its rows. step: d, one level of its draft."""
+
+    verify: float
+    step: float
+
+    @classmethod
+    def of(cls, point: OperatingPoint, calibration: Calibration, context: int) -> "PointCosts | None":
+        """By a calibration of the same drafter and shape; None where it never drafted so deep."""
+        if point.depth > calibration.deepest:
+            return None
+        one = calibration.seconds(1, context)
+        verify = calibration.seconds(1 + point.nodes, context) / one
+        return cls(verify, calibration.draft_seconds(point.depth) / point.depth / one)
+
+
+@dataclass(frozen=True)
+class PointFigures:
+    """One operating point over a suite.
+
+    acceptance: P(position k accepted | position k - 1 accepted), pooled over all depths of the same shape.
+    mbsu:       memory-bound speed-up, tokens per pass / (c·depth + 1).
+    modelled:   tokens per pass / (v + depth·d), with the calibration's costs; None where it has none.
+    expected:   speed-up by the calibration and by `acceptance` alone, the rest of a round included.
+    """
+
+    point: OperatingPoint
+    measured: Figures
+    tokens_per_pass: Pooled | None
+    acceptance: tuple[float, ...]
+    mbsu: float | None
+    costs: PointCosts | None
+    modelled: float | None
+    expected: float | None
+
+    @classmethod
+    def of(
+        cls,
+        point: OperatingPoint,
+        rows: Sequence[Row],
+        reference: Mapping[str, Row],
+        acceptance: tuple[float, ...],
+        draft_cost: float,
+        calibration: Calibration,
+        context: int,
+    ) -> "PointFigures":
+        """rows: the point's. reference: plain decoding's, by prompt. draft_cost: c."""
+        tau = Pooled.of([row.decode_tokens for row in rows], [row.passes or 0 for row in rows])
+        costs = PointCosts.of(point, calibration, context)
+        expected = None
+        if costs is not None:
+            plain = calibration.speed(0, 0, (), context)
+            expected = calibration.speed(point.nodes, point.depth, acceptance, context) / plain
+        return cls(
+            point=point,
+            measured=Figures.of(rows, reference),
+            tokens_per_pass=tau,
+            acceptance=acceptance[: point.depth],
+            mbsu=None if tau is None else tau.value / (draft_cost * point.depth + 1.0),
+            costs=costs,
+            modelled=None if tau is None or costs is None else tau.value / (costs.verify + point.depth * costs.step),
+            expected=expected,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        tau, speedup, costs = self.tokens_per_pass, self.measured.speedup, self.costs
+        return {
+            "name": self.point.name,
+            "shape": self.point.shape,
+            "depth": self.point.depth,
+            "nodes": self.point.nodes,
+            "tokens_per_pass": tau and tau.value,
+            "tokens_per_pass_low": tau and tau.low,
+            "tokens_per_pass_high": tau and tau.high,
+            "acceptance": list(self.acceptance),
+            "mbsu": self.mbsu,
+            "verify_cost": costs and costs.verify,
+            "step_cost": costs and costs.step,
+            "modelled_speedup": self.modelled,
+            "expected_speedup": self.expected,
+            "speedup": speedup and speedup.median,
+            "speedup_low": speedup and speedup.low,
+            "speedup_high": speedup and speedup.high,
+            "tokens_per_second": self.measured.rate,
+            "agreement": self.measured.agreement,
+        }
