@@ -4,6 +4,7 @@ LopeError(ValueError)
  ├─ UsageError                 what was asked cannot be done; the message says what can
  │   ├─ UnknownPartError       no part of that name in the room
  │   └─ SettingError           a setting that is unknown, of the wrong type or out of range
+ │       └─ NoTokenLeftError   masks and penalties that forbid every token
  ├─ ModelError                 a model, tokenizer or template that cannot be used
  └─ RunError                   a run that began and could not go on
      └─ DraftError             a drafter that raised; the target is unharmed
@@ -26,6 +27,10 @@ class UnknownPartError(UsageError):
 
 class SettingError(UsageError):
     """A setting that is unknown, of the wrong type or out of range."""
+
+
+class NoTokenLeftError(SettingError):
+    """Masks and penalties that forbid every token there is to choose from."""
 
 
 class ModelError(LopeError):

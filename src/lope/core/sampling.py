@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lope.core import checks
 from lope.core.bias import AllowedTokens, LogitBias, MinNewTokens
-from lope.core.errors import SettingError
+from lope.core.errors import NoTokenLeftError, SettingError
 from lope.core.filters import candidates, min_p, top_k
 from lope.core.penalties import CountPenalty, RepetitionPenalty
 from lope.core.prompt import Path, Prompt
@@ -160,7 +160,7 @@ class PipelineSampler:
                 raise SettingError(f"a processor ({name}) made {tuple(values.shape)} logits of {tuple(shape)}")
         best = float(values.amax())
         if best == float("-inf"):
-            raise SettingError("the masks and penalties leave no token to choose from")
+            raise NoTokenLeftError("the masks and penalties leave no token to choose from")
         if not math.isfinite(best):
             raise SettingError(f"a processor made a logit {best}: it must be a number, or -inf to forbid a token")
         return values

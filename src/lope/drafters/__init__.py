@@ -8,6 +8,8 @@ DRAFTERS = Room(
         "none": "lope.drafters.none:NoneDrafter",
         "ngram": "lope.drafters.ngram:NgramDrafter",
         "model": "lope.drafters.model:ModelDrafter",
+        "standalone": "lope.drafters.standalone:StandaloneDrafter",
+        "eagle": "lope.drafters.eagle:EagleDrafter",
         "truncated": "lope.drafters.truncated:TruncatedDrafter",
     },
 )

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lope.core.budget import Budget
 from lope.core.draft import Draft, Draw
+from lope.core.errors import NoTokenLeftError
 from lope.core.prompt import Prompt
 from lope.core.protocols import Ask, DraftModel, Laws, Memo, Shape, Step, Stop
 from lope.core.rows import Rows
@@ -65,7 +66,7 @@ class AutoregressiveDrafter(Generic[M, BesideT]):
     def propose(self, asks: Sequence[Ask[M]]) -> list[Draft]:
         """One tree for each ask: levels of all requests still growing run in one pass."""
         growing = sprouts = [_Sprout(ask, self.shape, self.stop, self.max_nodes) for ask in asks]
-        while growing := [sprout for sprout in growing if sprout.growth.frontier]:
+        while growing := [sprout for sprout in growing if sprout.growing]:
             answers = self.model.step([sprout.step() for sprout in growing])
             for sprout, (logits, hidden) in zip(growing, answers, strict=True):
                 sprout.grow(logits, hidden)
@@ -81,7 +82,12 @@ class _Sprout(Generic[M]):
         self._stop = stop if budget.stop is None else budget.stop
         self._memos: list[Memo] = [()]
         self._own: Memo = (1.0,)
+        self._ended = False
         self.growth = shape.start(budget, ask.chance, ask.sampler.greedy, ask.sampler.length)
+
+    @property
+    def growing(self) -> bool:
+        return bool(self.growth.frontier) and not self._ended
 
     def step(self) -> Step[M]:
         return Step(self._ask.session, self.growth.tree, self.growth.frontier)
@@ -89,7 +95,12 @@ class _Sprout(Generic[M]):
     def grow(self, logits: Rows, hidden: Tensor | None) -> None:
         tree, nodes, sampler = self.growth.tree, self.growth.frontier, self._ask.sampler
         paths = [tree.words(node) for node in nodes]
-        rows = sampler.processed(logits, paths) if sampler.greedy else sampler.filtered(logits, paths)
+        try:
+            rows = sampler.processed(logits, paths) if sampler.greedy else sampler.filtered(logits, paths)
+        except NoTokenLeftError:
+            # the model may know none of the tokens that are allowed here: if nobody does, the target says so
+            self._ended = True
+            return
         laws = Laws(nodes, rows, self._own, hidden)
         stops = self._stop.should_stop(laws, self._memos)
         self.growth.grow(laws, [stop for stop, _ in stops])
