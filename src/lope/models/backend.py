@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from lope.core.protocols import DraftModel, Target
+from lope.models.lean.config import DecoderConfig
 
 
 class Backend(Protocol):
@@ -29,6 +30,13 @@ class Backend(Protocol):
     @property
     def embedding(self) -> Tensor:
         """[V, hidden_size]: the token embeddings, in the dtype that it runs in. Raises UsageError where it has none."""
+
+    @property
+    def config(self) -> DecoderConfig:
+        """The sizes of the decoder. Raises UsageError where it is none of the Llama family."""
+
+    def readout(self, tokens: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The head's rows of `tokens` int64 [K] and the weight of the final norm before it; None for what is not plain."""
 
     @property
     def num_parameters(self) -> int:

@@ -14,6 +14,7 @@ from lope.models.huggingface.admission import admit
 from lope.models.huggingface.draft_model import HuggingFaceDraftModel
 from lope.models.huggingface.packed_model import PackedModel
 from lope.models.huggingface.target import HuggingFaceTarget
+from lope.models.lean.config import DecoderConfig
 
 
 class HuggingFaceBackend:
@@ -70,6 +71,15 @@ class HuggingFaceBackend:
                 f"{name} has no table of token embeddings {list(shape)} ({found}): a drafter cannot borrow it"
             )
         return table.detach()
+
+    @property
+    def config(self) -> DecoderConfig:
+        """Raises UsageError: transformers runs more kinds of decoders than these numbers can tell."""
+        raise UsageError("a drafter that reads hidden states is trained beside lope's own decoder: leave out hf:")
+
+    def readout(self, tokens: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """Nothing that is sure to be plain."""
+        return None, None
 
     @property
     def num_parameters(self) -> int:

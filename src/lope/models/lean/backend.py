@@ -58,6 +58,10 @@ class LeanBackend:
         """[V, hidden_size]: the token embeddings."""
         return self._weights.embedding.table
 
+    def readout(self, tokens: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The head's rows where it is the embedding again (a packed head cannot be read back), and the final norm."""
+        return (self.embedding[tokens] if self._weights.config.tied else None), self._weights.norm
+
     @property
     def num_parameters(self) -> int:
         """How many numbers one pass reads."""
