@@ -37,6 +37,7 @@ def list_parts(
 
 def _rooms() -> dict[str, Room]:
     from lope import drafters, graphs, learning, policies, shapes, stops, verifiers
+    from lope.training import losses
 
     return {
         "drafters": drafters.DRAFTERS,
@@ -53,6 +54,7 @@ def _rooms() -> dict[str, Room]:
         "importers": graphs.IMPORTERS,
         "orders": graphs.ORDERS,
         "schedulers": graphs.SCHEDULERS,
+        "losses": losses.LOSSES,
     }
 
 

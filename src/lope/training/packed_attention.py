@@ -33,10 +33,10 @@ def causal_mask(document: Tensor) -> Tensor:
     return torch.zeros(seen.shape, device=document.device).masked_fill(~seen, float("-inf"))[:, None]
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    """q [B, heads, T, w] over k, v [B, kv_heads, T, w] -> [B, T, heads · w]."""
-    group = q.shape[1] // k.shape[1]
+def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """queries [B, heads, T, w] over keys, values [B, kv_heads, T, w] -> [B, T, heads · w]."""
+    group = queries.shape[1] // keys.shape[1]
     if group > 1:
-        k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        keys, values = keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1)
+    out = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
     return out.transpose(1, 2).flatten(2)

@@ -83,11 +83,11 @@ class _Attention(nn.Module):
         self.o_proj = nn.Linear(queries, config.hidden_size, bias=False)
 
     def forward(self, x: Tensor, rotary: PackedRotary, mask: Tensor) -> Tensor:
-        q, k, v = (
+        queries, keys, values = (
             projection(x).unflatten(-1, (-1, self._width)).transpose(1, 2)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
-        return self.o_proj(attend(rotary(q), rotary(k), v, mask))  # type: ignore[no-any-return]
+        return self.o_proj(attend(rotary(queries), rotary(keys), values, mask))  # type: ignore[no-any-return]
 
 
 class _Mlp(nn.Module):

@@ -20,6 +20,7 @@ from lope.training.lessons import Lessons
 from lope.training.losses import LOSSES
 from lope.training.losses.kld import Kld
 from lope.training.losses.law import Loss
+from lope.training.model_card import write_card
 from lope.training.pupil import Pupil
 from lope.training.standalone_net import StandaloneNet, StandalonePupil
 from lope.training.text_lessons import as_text, text_sequences
@@ -147,6 +148,7 @@ class Teaching:
             figures=figures,
         )
         DrafterFolder.write(self.out, about, pupil.tensors())
+        write_card(self.out)
 
     def _check(self, begun: DrafterFolder) -> None:
         if begun.about.kind != self.lessons.kind:

@@ -16,8 +16,8 @@ class Jsd:
 
     def __call__(self, draft: DraftLaw) -> Tensor:
         """[n]."""
-        q, p = draft.target.probabilities, draft.named
-        middle = (0.5 * (p + q)).clamp(min=_TINY).log()
-        shared = q * (q.clamp(min=_TINY).log() - middle) + p * (p.clamp(min=_TINY).log() - middle)
-        alone = (2.0 - p.sum(-1) - q.sum(-1)) * math.log(2.0)
+        target, drafted = draft.target.probabilities, draft.named
+        middle = (0.5 * (target + drafted)).clamp(min=_TINY).log()
+        shared = target * (target.clamp(min=_TINY).log() - middle) + drafted * (drafted.clamp(min=_TINY).log() - middle)
+        alone = (2.0 - target.sum(-1) - drafted.sum(-1)) * math.log(2.0)
         return 0.5 * (shared.sum(-1) + alone)
