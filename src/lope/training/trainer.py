@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from lope.core import checks
 from lope.core.errors import RunError
 from lope.training.batches import Batches
 from lope.training.checkpoint_folder import CheckpointFolder
@@ -41,6 +42,16 @@ class TrainerSettings:
     clip: float = 1.0
     evaluate_every: int = 100
     patience: int = 12
+
+    def __post_init__(self) -> None:
+        checks.above("minutes", self.minutes, 0.0)
+        checks.at_least("steps", self.steps, 0)
+        checks.above("learning_rate", self.learning_rate, 0.0)
+        checks.at_least("weight_decay", self.weight_decay, 0.0)
+        checks.at_least("warmup", self.warmup, 1)
+        checks.above("clip", self.clip, 0.0)
+        checks.at_least("evaluate_every", self.evaluate_every, 1)
+        checks.at_least("patience", self.patience, 1)
 
 
 @dataclass
@@ -97,7 +108,10 @@ class Trainer:
         decay = settings.weight_decay
         self._optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=decay, betas=(0.9, 0.95))
         state = self._checkpoints.load(pupil.module, self._optimizer)
-        self.state = State(planned=settings.steps) if state is None else State(**state)
+        self.state = State() if state is None else State(**state)
+        self.state.planned = settings.steps or self.state.planned
+        if state is not None:
+            self._plan()
         self._log.begin(self.state.step)
 
     def run(self) -> Iterator[Report]:

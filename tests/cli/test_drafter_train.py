@@ -1,0 +1,81 @@
+"""`lope drafter train` on a tiny model: what it prints and writes, how it goes on, and what it refuses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import Caller
+from tests.training.distilling import after, distil, file_prompts
+
+from lope.models.loaded import LoadedModel
+
+
+@pytest.fixture
+def words(tiny_folder: Callable[..., Path], tiny_model: Callable[..., LoadedModel], tmp_path: Path) -> list[str]:
+    """A command without what is trained."""
+    distil(tiny_model("llama3"), tmp_path / "set", file_prompts(), after(14), layers=(1, 2, 3))
+    model = ["--target", str(tiny_folder("llama3")), "--dtype", "float32", "--threads", "1"]
+    sizes = ["--vocab", "60", "--hidden", "64", "--layers", "1", "--length", "128", "--rows", "2"]
+    pace = ["--steps", "6", "--evaluate-every", "3", "--set", str(tmp_path / "set")]
+    return ["drafter", "train", *model, *sizes, *pace, "--out", str(tmp_path / "out")]
+
+
+@pytest.mark.parametrize("kind", ["standalone", "eagle"])
+def test_a_drafter_that_the_engine_can_use(
+    kind: str, words: list[str], tmp_path: Path, tiny_folder: Callable[..., Path], lope: Caller
+) -> None:
+    called = lope(*words, "--kind", kind, "--json")
+    assert called.code == 0, called.err
+    assert called.document["last"]["step"] == 6
+    assert len(called.document["held_out"]) == (3 if kind == "eagle" else 1)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix in (".md", ".safetensors")) == [
+        "README.md",
+        "drafter.safetensors",
+    ]
+    parts = ["--drafter", f"{kind}:path={tmp_path / 'out'}", "--policy", "fixed:depth=3", "--max-new-tokens", "12"]
+    model = ["--model", str(tiny_folder("llama3")), "--dtype", "float32", "--raw"]
+    drafted = lope("run", "the cat sat", *model, *parts, "--json").document
+    plain = lope("run", "the cat sat", *model, "--drafter", "none", "--max-new-tokens", "12", "--json").document
+    assert drafted["drafted"] > 0
+    assert drafted["tokens"] == plain["tokens"]
+
+
+def test_the_same_command_has_nothing_more_to_do_and_more_steps_go_on(
+    words: list[str], tmp_path: Path, lope: Caller
+) -> None:
+    lope(*words, "--json")
+    assert lope(*words, "--json").document["last"] is None
+    more = ["9" if word == "6" else word for word in words]
+    assert lope(*more, "--json").document["last"]["step"] == 9
+    log = [json.loads(line)["step"] for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
+    assert log == list(range(1, 10))
+
+
+def test_the_plot_is_a_picture(words: list[str], tmp_path: Path, lope: Caller) -> None:
+    pytest.importorskip("matplotlib")
+    assert lope(*words, "--plot", str(tmp_path / "curve.png")).code == 0
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (["--loss", "mse"], "no loss part 'mse'"),
+        (["--kind", "medusa"], "a drafter is standalone or eagle, not 'medusa'"),
+        (["--vocab", "100000"], "the vocabulary to keep must be"),
+        (["--set", "nowhere"], "nowhere: is not a distilled set"),
+        (["--init", "nowhere"], "nowhere: is not a drafter folder"),
+        (["--minutes", "-1"], "minutes must be"),
+        (["--learning-rate", "0"], "learning_rate must be"),
+        (["--storage", "int4"], "weights are stored as"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(
+    changed: list[str], complaint: str, words: list[str], tmp_path: Path, lope: Caller
+) -> None:
+    name = changed[0]
+    at = words.index(name) if name in words else len(words)
+    called = lope(*words[:at], *changed, *words[at + 2 :])
+    assert called.code == 2
+    assert complaint in called.complaint
