@@ -75,6 +75,16 @@ def test_the_target_writes_prompts_and_the_number_kept_is_measured(
     assert lope(*own, "--json").document["top_k"] == about.top_k
 
 
+def test_a_run_that_finishes_nothing_says_so(words: list[str], lope: Caller) -> None:
+    brief = [*words, "--top-k", "auto", "--minutes", "1e-9"]
+    called = lope(*brief)
+    assert called.code == 0
+    assert "no conversation was finished in this time" in called.out
+    assert "lies outside" not in called.out
+    found = lope(*brief, "--json").document
+    assert (found["sequences"], found["top_k"], found["outside"]) == (0, None, None)
+
+
 def test_tokens_are_packed_and_computed_again(words: list[str], tmp_path: Path, lope: Caller) -> None:
     archive, again = tmp_path / "tokens.xz", str(tmp_path / "again")
     packed = lope(*words, "--tokens", "60", "--to-tokens", str(archive), "--json").document

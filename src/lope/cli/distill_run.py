@@ -75,10 +75,10 @@ class DistillRun:
         return f"{self._before + progress.tokens:,} answer tokens · {progress.pace:.0f} tokens/s{clock}"
 
     def summary(self) -> dict[str, Any]:
-        """The set as it is now, and what this run did. outside: None where nothing has told it."""
+        """The set as it is now, and what this run did. top_k, outside: None where nothing has told them yet."""
         about, last = self.place.manifest, self.last or Sofar()
         sequences, tokens, answers = self.place.sizes()
-        outside = last.outside if last.seconds else None
+        measured = last.outside if last.tokens else None
         return {
             "target": about.target,
             "prompts": about.prompts,
@@ -87,8 +87,8 @@ class DistillRun:
             "answer_tokens": answers,
             "shards": len(self.place.shards),
             "layers": list(about.layers),
-            "top_k": about.top_k,
-            "outside": about.outside if about.outside is not None else outside,
+            "top_k": about.top_k or None,
+            "outside": measured if about.outside is None else about.outside,
             "new_sequences": last.sequences,
             "new_answer_tokens": last.tokens,
             "seconds": last.seconds,

@@ -250,6 +250,8 @@ def _show(document: dict[str, Any]) -> None:
         )
         if document["outside"] is not None:
             console.print(f"{document['outside']:.1%} of the probability lies outside the {document['top_k']} kept")
+        if not document["sequences"]:
+            console.print("no conversation was finished in this time")
         if document["too_long"]:
             console.print(f"{document['too_long']} prompts take more than half of the context, and were left out")
     if "archive" in document:
