@@ -24,7 +24,9 @@ def calibration(row: float, level: float, deepest: int = 4) -> Calibration:
     return Calibration((64,), (passes,), 0.002, drafting, tuple(range(deepest + 1)))
 
 
-def figures(point: OperatingPoint, machine: Calibration, acceptance: tuple[float, ...] = (0.5, 0.25)) -> PointFigures:
+def figures(
+    point: OperatingPoint, machine: Calibration | None, acceptance: tuple[float, ...] = (0.5, 0.25)
+) -> PointFigures:
     measured = rows(point, ((1, 0.1), (2, 0.04), (3, 0.04), (1, 0.04)), 3)
     plain = rows(point, ((1, 0.1), *(((1, 0.02),) * 6)), 6)
     return PointFigures.of(point, measured, {"a": plain[0]}, acceptance, 0.1, machine, 100)
@@ -46,9 +48,11 @@ def test_the_figures_of_a_point_are_those_of_the_blueprint() -> None:
     assert found.to_json()["tokens_per_pass_low"] == tau
 
 
-def test_a_calibration_that_never_drafted_so_deep_says_nothing() -> None:
-    found = figures(CHAIN[2], calibration(0.001, 0.003, deepest=2))
+@pytest.mark.parametrize("machine", [calibration(0.001, 0.003, deepest=2), None])
+def test_a_calibration_that_never_drafted_so_deep_says_nothing(machine: Calibration | None) -> None:
+    found = figures(CHAIN[2], machine)
     assert (found.costs, found.modelled, found.expected) == (None, None, None)
+    assert found.mbsu is not None
 
 
 @pytest.mark.parametrize(

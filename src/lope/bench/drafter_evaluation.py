@@ -42,7 +42,7 @@ class DrafterEvaluation:
     """A run that is ready: iterate `run.rows()`, then `finish`. Close `run` whatever happens."""
 
     def __init__(self, settings: EvaluationSettings, say: Callable[[str], None]) -> None:
-        """Load target and drafter, and find this machine's calibration for every shape: where it is not saved, measure.
+        """Load target and drafter, and find this machine's calibration for each shape: what is not saved is measured.
 
         Raises LopeError for whatever cannot be done.
         """
@@ -75,7 +75,7 @@ class DrafterEvaluation:
         return Evaluation(self.run.results.head["settings"], cost, context, tuple(points), others, summary)
 
     def write(self, found: Evaluation) -> None:
-        """Put the figures into the drafter's folder and its card; of greedy answers the best operating point too.
+        """Put the figures into the drafter's folder and its card; of greedy answers the best operating point, if known.
 
         Raises ModelError or RunError.
         """
@@ -83,16 +83,20 @@ class DrafterEvaluation:
         document = read_json(path)
         measured = {"eval" if found.greedy else "eval_sampled": found.to_json()}
         document["figures"] = {**document.get("figures", {}), **measured}
-        if found.greedy:
+        if found.greedy and found.best is not None:
             document["operating_point"] = found.operating_point()
         write_whole(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         write_card(self._settings.drafter)
 
-    def _calibrate(self) -> dict[str, Calibration]:
-        """By shape. What one shape measures of the passes replaces what another did: all are read again at the end."""
-        engines = {point.shape: self.run.engines[point.name] for point in self._settings.points}
-        found = {shape: EngineCalibration(engine).ready() for shape, engine in engines.items()}
-        return {shape: EngineCalibration(engine).saved() or found[shape] for shape, engine in engines.items()}
+    def _calibrate(self) -> dict[str, Calibration | None]:
+        """By shape; None where the machine was too busy to measure what can be relied on, which has been said.
+
+        What one shape measures of the passes replaces what another did: all are read at the end.
+        """
+        engines = {point.shape: EngineCalibration(self.run.engines[point.name]) for point in self._settings.points}
+        for calibration in engines.values():
+            calibration.ready()
+        return {shape: calibration.saved() for shape, calibration in engines.items()}
 
     def _rows(self) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {name: [] for name in self.run.engines}

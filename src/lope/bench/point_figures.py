@@ -19,9 +19,9 @@ class PointCosts:
     step: float
 
     @classmethod
-    def of(cls, point: OperatingPoint, calibration: Calibration, context: int) -> "PointCosts | None":
-        """By a calibration of the same drafter and shape; None where it never drafted so deep."""
-        if point.depth > calibration.deepest:
+    def of(cls, point: OperatingPoint, calibration: Calibration | None, context: int) -> "PointCosts | None":
+        """By a calibration of the same drafter and shape; None where there is none, or it never drafted so deep."""
+        if calibration is None or point.depth > calibration.deepest:
             return None
         one = calibration.seconds(1, context)
         verify = calibration.seconds(1 + point.nodes, context) / one
@@ -55,14 +55,14 @@ class PointFigures:
         reference: Mapping[str, Row],
         acceptance: tuple[float, ...],
         draft_cost: float,
-        calibration: Calibration,
+        calibration: Calibration | None,
         context: int,
     ) -> "PointFigures":
         """rows: the point's. reference: plain decoding's, by prompt. draft_cost: c."""
         tau = Pooled.of([row.decode_tokens for row in rows], [row.passes or 0 for row in rows])
         costs = PointCosts.of(point, calibration, context)
         expected = None
-        if costs is not None:
+        if calibration is not None and costs is not None:
             plain = calibration.speed(0, 0, (), context)
             expected = calibration.speed(point.nodes, point.depth, acceptance, context) / plain
         return cls(

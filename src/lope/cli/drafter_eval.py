@@ -117,10 +117,13 @@ def _print(document: dict[str, Any], written: bool) -> None:
         )
     best = document["operating_point"]
     if best is None:
-        console.print("no operating point: the calibration knows no draft so deep", soft_wrap=True)
+        words = "no operating point is chosen: the costs of this machine are not known (lope calibrate measures longer)"
+        console.print(words, soft_wrap=True)
     else:
         words = f"fastest by calibration: {best['shape']}, {best['depth']} deep, {best['nodes']} nodes"
-        console.print(f"{words}: {best['expected_speedup']:.2f} times plain decoding", markup=False, soft_wrap=True)
+        console.print(
+            f"{words}: {best['expected_speedup']:.2f} times as fast as plain decoding", markup=False, soft_wrap=True
+        )
     console.print(f"results: {document['results']}\nreport:  {document['report']}", markup=False, soft_wrap=True)
     if written:
         console.print(f"written: {document['drafter']}", markup=False, soft_wrap=True)
