@@ -216,3 +216,29 @@ def test_the_bar_says_how_long_it_will_take(words: list[str], tmp_path: Path, lo
     assert by_minutes.words(progress) == f"{before + 100} answer tokens · 12 tokens/s · 1:50 left"
     assert _run(place, before + 220, 2.0).left(progress) == pytest.approx(10.0)
     assert _run(place, before + 220, None).words(Progress()) == f"{before} answer tokens · 0 tokens/s"
+
+
+def test_a_target_reads_a_text_and_thinks_of_every_token(
+    tiny_folder: Callable[..., Path], tmp_path: Path, lope: Caller
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat and the dog ran after the cat and the mat\n" * 4, encoding="utf-8")
+    model = ["--target", str(tiny_folder("llama3")), "--dtype", "float32", "--threads", "1"]
+    words = ["drafter", "distill", *model, "--layers", "1-3", "--out", str(tmp_path / "set"), "--from-text", str(text)]
+    found = lope(*words, "--length", "16", "--top-k", "8", "--json").document
+    place = DistilledSet.open(tmp_path / "set")
+    assert (found["sequences"], found["tokens"], found["answer_tokens"]) == place.sizes()
+    assert found["answer_tokens"] == found["tokens"] - found["sequences"], "all but the first token of each"
+    for sequence in place.read():
+        assert sequence.prompt == 1
+        assert sequence.features is not None
+        assert len(sequence.top_ids) == len(sequence.tokens) - 1
+    assert lope(*words, "--length", "16", "--top-k", "8", "--json").document["new_answer_tokens"] == 0
+    short = tmp_path / "short.txt"
+    short.write_text("the\n", encoding="utf-8")
+    refused = lope(*words[:-1], str(short), "--length", "16", "--top-k", "8")
+    assert refused.code == 2
+    assert "holds no text of 16 tokens" in refused.complaint
+    both = lope(*words, "--from-tokens", str(text))
+    assert both.code == 2
+    assert "name one of them" in both.complaint

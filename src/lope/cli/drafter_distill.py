@@ -16,6 +16,7 @@ from lope.version import __version__
 if TYPE_CHECKING:
     from lope.cli.distill_run import DistillRun
     from lope.models.loaded import LoadedModel
+    from lope.training.token_archive import TokenArchive
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -38,6 +39,8 @@ def distill(
     top_k: Annotated[str, typer.Option(help="probabilities kept for each answer token; auto: by measuring")] = "auto",
     seed: Annotated[int | None, typer.Option(help="of everything drawn (default 0)")] = None,
     from_tokens: Annotated[Path | None, typer.Option(help="an archive: nothing is drawn, all is computed anew")] = None,
+    from_text: Annotated[Path | None, typer.Option(help="plain text that the target reads, instead of writing")] = None,
+    length: Annotated[int, typer.Option(help="tokens of a sequence of --from-text")] = 384,
     to_tokens: Annotated[Path | None, typer.Option(help="pack the set's tokens into this small file")] = None,
     dtype: opt.Dtype = "auto",
     device: opt.Device = "cpu",
@@ -49,16 +52,17 @@ def distill(
     document: dict[str, Any] = {"out": str(out)}
     try:
         kept: dict[str, Any] = {"layers": layers, "top_k": _top_k(top_k)}
-        if _only_packs(tokens, minutes, drawn, from_tokens, to_tokens):
+        if _only_packs(tokens, minutes, drawn, from_tokens or from_text, to_tokens):
             document |= _pack(out, to_tokens)
         else:
             settings = _drawing(**drawn) | {"width": width}
             model = _model(target, dtype, device, threads, silent=json)
             checks.between("--top-k", kept["top_k"], 0, model.backend.vocab_size)
-            if from_tokens is None:
+            archive = _archive(model, from_tokens, from_text, length)
+            if archive is None:
                 run = _distilling(model, out, settings, kept, tokens, minutes)
             else:
-                run = _replaying(model, out, from_tokens, kept, tokens, minutes)
+                run = _replaying(model, out, archive, kept, tokens, minutes)
             _follow(run, document, silent=json)
             document |= _pack(out, to_tokens)
     except LopeError as error:
@@ -81,7 +85,7 @@ def _only_packs(
     if from_tokens is not None:
         if drawn:
             names = ", ".join("--" + name.replace("_", "-") for name in drawn)
-            raise UsageError(f"--from-tokens draws nothing, the archive says how it was drawn: leave out {names}")
+            raise UsageError(f"--from-tokens and --from-text draw nothing: leave out {names}")
         return False
     if tokens is None and minutes is None:
         if to_tokens is None:
@@ -175,24 +179,38 @@ def _distilling(
     return DistillRun(place, Distiller(model, source, place, width=settings["width"]), tokens, minutes)
 
 
+def _archive(
+    model: "LoadedModel", from_tokens: Path | None, from_text: Path | None, length: int
+) -> "TokenArchive | None":
+    """What the target is to read; None where it is to write."""
+    from lope.training.prompt_sources import read_lines
+    from lope.training.read_text import read_text
+    from lope.training.token_archive import TokenArchive
+
+    if from_tokens is not None and from_text is not None:
+        raise UsageError("--from-tokens or --from-text: name one of them")
+    if from_text is not None:
+        return read_text(read_lines(from_text), from_text.name, model, length)
+    return None if from_tokens is None else TokenArchive.read(from_tokens)
+
+
 def _replaying(
     model: "LoadedModel",
     out: Path,
-    from_tokens: Path,
+    archive: "TokenArchive",
     kept: dict[str, Any],
     tokens: int | None,
     minutes: float | None,
 ) -> "DistillRun":
-    """Where --layers and --top-k are auto, what the archived set had is kept again."""
+    """Where --layers and --top-k are auto, what the archived set had is kept again, if it had something."""
     from lope.cli.distill_run import DistillRun
     from lope.training.distilled_set import DistilledSet
     from lope.training.replay import Replay
-    from lope.training.token_archive import TokenArchive
 
-    archive = TokenArchive.read(from_tokens)
     archive.check(model)
     about = archive.manifest
-    layers = about.layers if kept["layers"] == "auto" else _layers(kept["layers"], model.backend.num_layers)
+    again = kept["layers"] == "auto" and about.layers
+    layers = about.layers if again else _layers(kept["layers"], model.backend.num_layers)
     manifest = replace(
         about,
         target=model.name,
