@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.calling import Caller
@@ -72,6 +73,26 @@ def test_drawn_answers_are_kept_beside_the_greedy_ones(words: list[str], lope: C
     assert about.operating_point is None
     settings = read_document(tmp_path / "out" / "results.json")["settings"]
     assert settings["temperature"] == 0.7
+    assert len(settings["systems"]) == 3  # plain twice, the drafter, and nothing beside
+
+
+def test_an_interrupted_run_prints_what_there_is_and_writes_nothing_into_the_folder(
+    words: list[str], lope: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(run: Any, *, silent: bool) -> bool:
+        assert silent
+        next(run.rows())
+        return True
+
+    before = (tmp_path / "mine" / "drafter.json").read_bytes()
+    monkeypatch.setattr("lope.cli.drafter_eval.follow", broken_off)
+    called = lope(*words, "--shape", "chain:depth=1", "--write")
+    assert called.code == 130
+    assert called.err.splitlines()[-1].startswith("lope: interrupted: finished rows are kept")
+    assert "Traceback" not in called.err
+    assert called.document["points"][0]["name"] == "chain depth=1"
+    assert (tmp_path / "mine" / "drafter.json").read_bytes() == before
+    assert len(read_document(tmp_path / "out" / "results.json")["rows"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,10 @@ _PLAIN, _AGAIN = "plain", "plain again"
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """drafter: its folder. points: what it is run at. beside: other drafters, by name or as configurations.
+    """drafter: its folder. points: what it is run at.
 
-    speed: the rest of the run; its own configurations are not looked at.
+    beside: other drafters, by name or as configurations; `none` is nothing.
+    speed:  the rest of the run; its own configurations are not looked at.
     """
 
     drafter: Path
@@ -110,5 +111,6 @@ def _configurations(settings: EvaluationSettings, kind: str) -> tuple[str, ...]:
     if "," in str(settings.drafter):
         raise UsageError(f"{settings.drafter}: a comma ends a setting: rename the folder")
     own = [point.configuration(f"{kind}:path={settings.drafter}") for point in settings.points]
-    others = [text if "=" in text else f"name={text},drafter={text}" for text in settings.beside]
+    beside = [text for text in settings.beside if text != "none"]
+    others = [text if "=" in text else f"name={text},drafter={text}" for text in beside]
     return (f"name={_PLAIN},drafter=none", f"name={_AGAIN},drafter=none", *own, *others)

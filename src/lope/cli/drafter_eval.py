@@ -35,7 +35,9 @@ def evaluate(
     temperature: opt.Temperature = 0.0,
     beside: Annotated[
         list[str] | None,
-        typer.Option("--with", help="another drafter, or a --config of lope bench speed; repeatable; default: ngram"),
+        typer.Option(
+            "--with", help="another drafter, a --config of lope bench speed, or none; repeatable; default: ngram"
+        ),
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="keep the figures in the drafter's folder and card")] = False,
     dtype: opt.Dtype = "auto",
