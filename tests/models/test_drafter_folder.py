@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tests.models.random_drafter import about, tensors, write
 from torch import Tensor
 
-from lope.core.errors import ModelError
+from lope.core.errors import ModelError, RunError
 from lope.models.drafter_folder import DrafterFolder, DrafterTarget, shapes
 
 TARGET = DrafterTarget("tiny", "fingerprint", 97, 32, 4)
@@ -97,6 +97,7 @@ NAN = float("nan")
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no drafter.json": (lambda f: (f / "drafter.json").unlink(), "is not a drafter folder: it has no drafter.json"),
     "no JSON": (lambda f: (f / "drafter.json").write_text("{"), "is not JSON"),
+    "no end": (lambda f: (f / "drafter.json").write_text("[" * 100_000), "is not JSON"),
     "no object": (lambda f: (f / "drafter.json").write_text("[]"), "holds no JSON object"),
     "no tensors": (lambda f: (f / "drafter.safetensors").unlink(), "drafter.safetensors: is missing"),
     "truncated": (_truncate, "is not a whole safetensors file"),
@@ -109,6 +110,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "context 3": (_document(lambda d: d["decoder"].update(context=3)), "context must be at least 4, not 3"),
     "no theta": (_document(lambda d: d["decoder"].pop("rope_theta")), "rope_theta must be a positive number, not None"),
     "uneven heads": (_document(lambda d: d["decoder"].update(num_heads=5)), "5 heads do not share 2 of 8"),
+    "layers without end": (_document(lambda d: d["decoder"].update(num_layers=10**12)), "num_layers must be at most"),
     "two layers": (_document(lambda d: d["decoder"].update(num_layers=2)), "has one layer of the target's hidden size"),
     "other width": (_document(lambda d: d["decoder"].update(hidden_size=16)), "hidden size 32, not 1 of 16"),
     "layers fall": (_document(lambda d: d.update(layers=[2, 0, 4])), "layers must rise between 0 and the target's 4"),
@@ -173,5 +175,5 @@ def test_only_a_drafter_can_be_written(change: dict[str, Tensor], line: str, tmp
 def test_a_place_that_is_no_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     said = about("eagle", TARGET)
-    with pytest.raises(ModelError, match="file: the drafter cannot be written: "):
+    with pytest.raises(RunError, match="file: the drafter cannot be written: "):
         DrafterFolder.write(tmp_path / "file", said, tensors(said))

@@ -13,6 +13,8 @@ STORAGES = ("float32", "bfloat16", "int8")
 _SIZES = ("hidden_size", "intermediate_size", "num_layers", "num_heads", "num_kv_heads", "head_dim", "context")
 _NUMBERS = ("norm_eps", "rope_theta")
 _SHORTEST = 4
+# no drafter is so deep: a number that was damaged must not be counted up to
+_DEEPEST = 1024
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class DrafterAbout:
                 f"{where}: {decoder.num_heads} heads do not share {decoder.num_kv_heads} of {decoder.head_dim} "
                 "numbers evenly"
             )
+        if decoder.num_layers > _DEEPEST:
+            raise ModelError(f"{where}: num_layers must be at most {_DEEPEST}, not {decoder.num_layers}")
         if decoder.context < _SHORTEST:
             raise ModelError(f"{where}: context must be at least {_SHORTEST}, not {decoder.context}")
         if not 1 <= decoder.vocab_size <= target.vocab_size:

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from lope.core.errors import ModelError
+from lope.core.errors import ModelError, RunError
 from lope.models.config_json import read_json
 from lope.models.drafter_about import DrafterAbout, DrafterTarget, drafter_decoder, shapes
 
@@ -41,7 +41,11 @@ class DrafterFolder:
     def read(cls, path: Path | str) -> "DrafterFolder":
         """Read a folder. Raises ModelError: one line that says which file, and which tensor of it, is wrong."""
         path = Path(path).expanduser()
-        if not (path / ABOUT).is_file():
+        try:
+            found = (path / ABOUT).is_file()
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from None
+        if not found:
             raise ModelError(f"{path}: is not a drafter folder: it has no {ABOUT}")
         document = read_json(path / ABOUT)
         with _opened(path / TENSORS) as file:
@@ -56,7 +60,7 @@ class DrafterFolder:
         """Write both files, weights in `about.storage`; whatever else the folder holds stays.
 
         Each file is renamed into its place when whole, `drafter.json` last. Raises ModelError for tensors that are not
-        those of `shapes(about)`, and where the disk is full or the folder cannot be written.
+        those of `shapes(about)`, RunError where the disk is full or the folder cannot be written.
         """
         path = Path(path).expanduser()
         about.check(str(path))
@@ -77,7 +81,7 @@ class DrafterFolder:
             for name in (TENSORS, ABOUT):
                 (partial / name).replace(path / name)
         except OSError as error:
-            raise ModelError(f"{path}: the drafter cannot be written: {error.strerror or error}") from None
+            raise RunError(f"{path}: the drafter cannot be written: {error.strerror or error}") from None
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
