@@ -5,13 +5,15 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tests.training.distilling import conversation
+from torch import Tensor
 
 from lope.core.errors import RunError, UsageError
 from lope.training.distilled_set import DistilledSet
@@ -168,6 +170,29 @@ def test_a_manifest_of_fewer_fields_is_read(tmp_path: Path) -> None:
         del row[name]
     (tmp_path / "manifest.json").write_text(json.dumps(row), encoding="utf-8")
     assert DistilledSet.open(tmp_path).manifest == MANIFEST
+
+
+SPOILT: dict[str, Callable[[dict[str, Tensor]], object]] = {
+    "no sequence": lambda held: held.update({name: tensor[:0] for name, tensor in held.items()}),
+    "starts in two rows": lambda held: held.update(starts=held["starts"][None]),
+    "lengths that are no whole numbers": lambda held: held.update(answers=held["answers"].float()),
+    "fewer log-probabilities": lambda held: held.update(top_logprobs=held["top_logprobs"][:, 1:].contiguous()),
+    "laws in one row": lambda held: held.update(top_ids=held["top_ids"].flatten()),
+    "no tokens": lambda held: held.pop("tokens"),
+    "a token beyond": lambda held: held.update(tokens=torch.full_like(held["tokens"], 50)),
+    "a law beyond": lambda held: held.update(top_ids=torch.full_like(held["top_ids"], 50)),
+}
+
+
+@pytest.mark.parametrize("fault", SPOILT)
+def test_a_whole_file_that_is_no_shard_is_one_line(place: DistilledSet, fault: str) -> None:
+    place.append([conversation(0), conversation(1)])
+    held = load_file(place.shards[0])
+    SPOILT[fault](held)
+    save_file(held, place.shards[0])
+    with pytest.raises(UsageError, match=r"shard-00000\.safetensors: is not a whole shard") as caught:
+        list(place.read())
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

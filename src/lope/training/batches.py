@@ -100,7 +100,7 @@ def _pack(order: list[int], sizes: list[int], length: int) -> list[list[int]]:
 def _batch(rows: list[list[Sequence]], joined: list[bool], length: int, features: bool) -> Batch:
     count = len(rows)
     first = rows[0][0]
-    kept = first.top_ids.shape[1]
+    kept = max(sequence.top_ids.shape[1] for row in rows for sequence in row)  # sets may keep different numbers
     tokens = torch.zeros(count, length, dtype=torch.int64)
     document = torch.full((count, length), -1, dtype=torch.int64)
     position = torch.zeros(count, length, dtype=torch.int64)
@@ -125,8 +125,9 @@ def _batch(rows: list[list[Sequence]], joined: list[bool], length: int, features
             skipped = max(0, cut - (sequence.prompt - 1))
             law = begin + sequence.prompt - 1 + skipped - cut
             answer[r, law : end - 1] = True
-            top_ids[r, law : end - 1] = sequence.top_ids[skipped:]
-            top_logprobs[r, law : end - 1] = sequence.top_logprobs[skipped:].float()
+            own = sequence.top_ids.shape[1]
+            top_ids[r, law : end - 1, :own] = sequence.top_ids[skipped:]
+            top_logprobs[r, law : end - 1, :own] = sequence.top_logprobs[skipped:].float()
             if held is not None and sequence.features is not None:
                 held[r, begin:end] = sequence.features[cut:].float()
             begin = end

@@ -12,6 +12,8 @@ from collections.abc import Sequence as Many
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+
 from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import RunError, UsageError
 from lope.training.manifest import Manifest
@@ -94,12 +96,16 @@ class DistilledSet:
     def read(self) -> Iterator[Sequence]:
         """Every sequence. Raises UsageError for a damaged shard."""
         for shard in self._checked():
-            yield from shard.sequences()
+            for sequence in shard.sequences():
+                self._refuse_unknown(shard, sequence.tokens, sequence.top_ids)
+                yield sequence
 
     def texts(self) -> Iterator[Text]:
         """What was said, in order, without what the target thought of it. Raises UsageError for a damaged shard."""
         for shard in self._checked():
-            yield from shard.texts()
+            for text in shard.texts():
+                self._refuse_unknown(shard, text.tokens)
+                yield text
 
     def numbers(self) -> set[int]:
         """The prompts that have been answered."""
@@ -120,6 +126,12 @@ class DistilledSet:
             except UsageError as error:
                 raise UsageError(f"{error}: the command that wrote the set sets it aside and does it again") from None
             yield shard
+
+    def _refuse_unknown(self, shard: Shard, *ids: Tensor) -> None:
+        """Raises UsageError where a shard names tokens that the target does not have: bits of it have flipped."""
+        known = self.manifest.vocab_size
+        if any(len(some) and not 0 <= int(some.min()) <= int(some.max()) < known for some in ids):
+            raise UsageError(f"{shard.path}: is not a whole shard (it names tokens beyond the target's {known})")
 
     def _mend(self) -> Iterator[str]:
         """Remove what was half written and rename what is damaged: its prompts count as unanswered again."""

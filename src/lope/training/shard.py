@@ -30,6 +30,18 @@ from torch import Tensor
 
 from lope.core.errors import UsageError
 
+_IDS = ("U16", "I32")
+# (dtypes, dimensions) of the tensors that every shard has
+_LAYOUT = {
+    "number": (("I64",), 1),
+    "temperature": (("F32",), 1),
+    "starts": (("I64",), 1),
+    "answers": (("I64",), 1),
+    "tokens": (_IDS, 1),
+    "top_ids": (_IDS, 2),
+    "top_logprobs": (("F16",), 2),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
@@ -80,24 +92,33 @@ class Shard:
             raise self._damage(str(error)) from None
         return found
 
-    def rows(self, name: str) -> int:
-        """How many rows a tensor has."""
+    def get_slice(self, name: str) -> Any:
+        """A tensor that is not read yet. Raises UsageError where it is absent."""
         try:
-            return int(self.file.get_slice(name).get_shape()[0])
+            return self.file.get_slice(name)
         except safetensors.SafetensorError as error:
             raise self._damage(str(error)) from None
 
+    def rows(self, name: str) -> int:
+        """How many rows a tensor has."""
+        return int(self.get_slice(name).get_shape()[0])
+
     def check(self) -> None:
         """Raises UsageError where the sizes contradict each other, as after a crash of the machine."""
+        for name, (dtypes, dimensions) in _LAYOUT.items():
+            part = self.get_slice(name)
+            if part.get_dtype() not in dtypes or len(part.get_shape()) != dimensions:
+                raise self._damage(f"{name} is {part.get_dtype()} {part.get_shape()}")
         starts, answers = self.get("starts"), self.get("answers")
         lengths = starts.diff()
         tokens, count = self.rows("tokens"), len(answers)
         fits = (
-            len(starts) == count + 1 == self.rows("number") + 1 == self.rows("temperature") + 1
+            0 < len(starts) == count + 1 == self.rows("number") + 1 == self.rows("temperature") + 1
             and int(starts[0]) == 0
             and int(starts[-1]) == tokens
             and bool(((answers >= 1) & (answers < lengths)).all())
-            and self.rows("top_ids") == self.rows("top_logprobs") == tokens - int(answers.sum())
+            and self.rows("top_ids") == tokens - int(answers.sum())
+            and self.get_slice("top_ids").get_shape() == self.get_slice("top_logprobs").get_shape()
             and ("features" not in self.file.keys() or self.rows("features") == tokens)  # noqa: SIM118 - not a dict
         )
         if not fits:
@@ -139,7 +160,7 @@ def packed(sequences: Many[Sequence], vocab_size: int) -> bytes:
     lengths = torch.tensor([0, *(len(sequence.tokens) for sequence in sequences)])
     tensors = {
         "number": torch.tensor([sequence.number for sequence in sequences]),
-        "temperature": torch.tensor([sequence.temperature for sequence in sequences]),
+        "temperature": torch.tensor([sequence.temperature for sequence in sequences], dtype=torch.float32),
         "starts": lengths.cumsum(0),
         "answers": torch.tensor([sequence.prompt for sequence in sequences]),
         "tokens": torch.cat([sequence.tokens for sequence in sequences]).to(narrow),
