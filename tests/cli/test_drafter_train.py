@@ -9,6 +9,7 @@ from tests.cli.calling import Caller
 from tests.training.distilling import after, distil, file_prompts
 
 from lope.models.loaded import LoadedModel
+from lope.training.trainer import Report, Trainer
 
 
 @pytest.fixture
@@ -58,6 +59,28 @@ def test_the_plot_is_a_picture(words: list[str], tmp_path: Path, lope: Caller) -
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_ctrl_c_is_one_line_and_the_same_command_goes_on(
+    words: list[str], tmp_path: Path, lope: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stepped, steps = Trainer._step, []
+
+    def step(self: Trainer) -> Report:
+        steps.append(1)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return stepped(self)
+
+    monkeypatch.setattr(Trainer, "_step", step)
+    called = lope(*words, "--json")
+    assert called.code == 130
+    assert called.complaint.startswith("interrupted: what was finished is kept")
+    assert called.document["error"].startswith("interrupted")
+    again = lope(*words, "--json")
+    assert again.code == 0, again.err
+    assert again.document["last"]["step"] == 6
+    assert len(steps) == 5 + 3, "steps 4 to 6 are made again"
+
+
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
@@ -68,7 +91,10 @@ def test_the_plot_is_a_picture(words: list[str], tmp_path: Path, lope: Caller) -
         (["--init", "nowhere"], "nowhere: is not a drafter folder"),
         (["--minutes", "-1"], "minutes must be"),
         (["--learning-rate", "0"], "learning_rate must be"),
+        (["--learning-rate", "1e300"], "learning_rate must lie between"),
         (["--storage", "int4"], "weights are stored as"),
+        (["--plot", "curve.doc"], "a plot ends in .png or .svg"),
+        (["--plot", "/nowhere/curve.png"], "there is no folder /nowhere"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(

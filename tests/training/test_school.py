@@ -1,6 +1,7 @@
 """From a target and nothing else to a drafter folder: both kinds, interrupted, warm-started, and refused."""
 
 import contextlib
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +12,12 @@ import pytest
 import torch
 from tests.training.distilling import PROMPTS, after, distil, file_prompts
 
+from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import LopeError, UsageError
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
 from lope.training.distillation import Distillation
+from lope.training.distilled_set import DistilledSet
 from lope.training.lessons import Lessons
 from lope.training.school import Event, School
 from lope.training.trainer import TrainerSettings
@@ -110,6 +113,116 @@ def test_what_does_not_fit_is_one_clear_line(model: LoadedModel, distilled: Path
             _run(school)
 
 
+def test_a_training_goes_on_with_the_tokens_it_began_with_though_its_set_has_grown(
+    model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    """Weights of the head are those of its tokens: a grown set would choose others of the same number."""
+    school = _school(model, tmp_path / "out", distilled)
+    _run(school)
+    kept = DrafterFolder.read(tmp_path / "out").tensors["kept"]
+    distil(model, distilled, file_prompts(), after(26), layers=(1, 2, 3))
+    fresh = replace(school, out=tmp_path / "fresh")
+    _run(fresh)
+    assert not torch.equal(DrafterFolder.read(tmp_path / "fresh").tensors["kept"], kept), "the set must have grown"
+    _run(replace(school, settings=replace(SETTINGS, steps=9)))
+    # the drafter is written only where it got better: the checkpoint always says
+    assert json.loads((tmp_path / "out" / "checkpoint.json").read_text())["about"]["kept"] == kept.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "lessons"),
+    [
+        ("loss", {"loss": "tvd"}),
+        ("seed", {"seed": 1}),
+        ("kind", {"kind": "eagle"}),
+        ("length, rows", {"length": 64, "rows": 3}),
+    ],
+)
+def test_other_lessons_than_a_training_began_with_are_refused(
+    words: str, lessons: dict[str, Any], model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    school = _school(model, tmp_path / "out", distilled)
+    _run(school)
+    with pytest.raises(UsageError, match=f"was begun with another {words}"):
+        _run(replace(school, lessons=_lessons(**{"kind": "standalone", **lessons})))
+    _run(replace(school, settings=replace(SETTINGS, steps=7, learning_rate=1e-4)))  # how long and how fast is free
+
+
+def test_a_second_process_in_the_same_folder_is_refused(model: LoadedModel, distilled: Path, tmp_path: Path) -> None:
+    claim = ClaimedFolder(tmp_path / "out")
+    with pytest.raises(UsageError, match="another run is writing"):
+        _run(_school(model, tmp_path / "out", distilled))
+    claim.release()
+    _run(_school(model, tmp_path / "out", distilled))
+
+
+def test_sets_that_keep_different_numbers_of_probabilities_are_learned_from_together(
+    model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    distil(model, tmp_path / "wide", file_prompts(seed=1), after(14), layers=(1, 2, 3), top_k=20, seed=1)
+    school = replace(_school(model, tmp_path / "out", distilled), sets=(distilled, tmp_path / "wide"))
+    assert len([event for event in _run(school) if event.row]) == 6
+
+
+def test_sets_of_another_target_and_layers_that_differ_are_one_clear_line(
+    model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    eagle = _school(model, tmp_path / "out", distilled, "eagle")
+    distil(model, tmp_path / "others", file_prompts(), after(6), layers=(0, 1, 2))
+    distil(model, tmp_path / "two", file_prompts(), after(6), layers=(1, 3))
+    distil(model, tmp_path / "none", file_prompts(), after(6), layers=())
+    distil(model, tmp_path / "narrow", file_prompts(), after(6), layers=(1, 2, 3), hidden_size=32)
+    distil(model, tmp_path / "words", file_prompts(), after(6), layers=(1, 2, 3), vocab_size=400)
+    cases = {
+        "others: holds layers 0-1-2": (distilled, tmp_path / "others"),
+        "two: holds layers 1-3": (tmp_path / "two",),
+        "none: holds no hidden states": (distilled, tmp_path / "none"),
+        "narrow: holds hidden states of 32 numbers": (tmp_path / "narrow",),
+        "words: was distilled from 400 tokens": (tmp_path / "words",),
+    }
+    for words, sets in cases.items():
+        with pytest.raises(UsageError, match=words):
+            _run(replace(eagle, sets=sets))
+
+
+def test_what_would_be_passed_over_in_silence_is_refused(model: LoadedModel, distilled: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the cat")
+    with pytest.raises(UsageError, match="--text is for a stand-alone one"):
+        _run(replace(_school(model, tmp_path / "out", distilled, "eagle"), text=text))
+    with pytest.raises(UsageError, match="either --set or --prompts"):
+        _run(replace(_school(model, tmp_path / "out", distilled), prompts=str(text)))
+
+
+def test_what_was_said_is_learned_from_when_the_prompts_are_used_up(model: LoadedModel, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("\n".join(PROMPTS))
+    place = Distillation(model, tmp_path / "out" / "set", str(prompts), 0, features=False)
+    with contextlib.closing(place.run(math.inf)) as progress:
+        while next(progress).sequences < 4:
+            pass
+    prompts.write_text("\n".join("the cat " * model.backend.context + word for word in "abcdefgh"))
+    settings = replace(SETTINGS, minutes=1e6)
+    school = replace(_school(model, tmp_path / "out", Path()), sets=(), prompts=str(prompts), settings=settings)
+    events = _run(school)
+    assert "what was finished is kept" in events[0].words
+    assert len([event for event in events if event.row]) == 6
+
+
+def test_the_clock_of_a_distillation_is_whole_and_complete(model: LoadedModel, tmp_path: Path) -> None:
+    def begin() -> Distillation:
+        return Distillation(model, tmp_path / "set", "own", 0, features=False)
+
+    assert list(begin().run(0.2))
+    sizes = DistilledSet.open(tmp_path / "set").sizes()
+    assert not list(begin().run(0.2)), "its time is spent, however short it was"
+    assert DistilledSet.open(tmp_path / "set").sizes() == sizes
+    for content in ("", "[]", "NaN", "true"):
+        (tmp_path / "set" / "seconds.json").write_text(content)
+        with pytest.raises(UsageError, match=r"seconds\.json: does not say how many"):
+            list(begin().run(0.2))
+
+
 def test_a_base_model_is_told_to_bring_prompts(tiny_model: Callable[..., LoadedModel], tmp_path: Path) -> None:
     base = replace(tiny_model("llama3"), template=None)
     with pytest.raises(UsageError, match="--prompts"):
@@ -123,6 +236,7 @@ def test_a_base_model_is_told_to_bring_prompts(tiny_model: Callable[..., LoadedM
         ("float32, bfloat16, int8", {"kind": "standalone", "storage": "int4"}),
         ("multiple of 64", {"kind": "standalone", "hidden": 100}),
         ("no loss part 'mse'", {"kind": "standalone", "loss": "mse"}),
+        ("seed must lie between", {"seed": 10**30}),
     ],
 )
 def test_settings_that_cannot_be(words: str, settings: dict[str, Any]) -> None:

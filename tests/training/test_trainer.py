@@ -137,3 +137,62 @@ def test_the_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     stage = Stage("only", batches, Loss(LOSSES.make("kld")), 1.0)
     with pytest.raises(UsageError, match="is not a checkpoint of this training"):
         Trainer(StandalonePupil(net), [stage], batches, tmp_path, TrainerSettings(), lambda _: None)
+
+
+def test_a_gradient_that_is_no_number_reaches_neither_weights_nor_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = _trainer(tmp_path)
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: torch.tensor(float("nan")))
+    with pytest.raises(RunError, match="the gradient became nan at step 0"):
+        list(trainer.run())
+    assert all(bool(parameter.isfinite().all()) for parameter in trainer._pupil.module.parameters())
+
+
+def test_weights_that_are_spoilt_by_the_last_step_before_a_look_are_in_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = _trainer(tmp_path)
+    reports = trainer.run()
+    for _ in range(9):
+        next(reports)
+    stepped = trainer._optimizer.step
+
+    def spoil() -> None:
+        stepped()
+        with torch.no_grad():
+            next(trainer._pupil.module.parameters()).fill_(float("nan"))
+
+    monkeypatch.setattr(trainer._optimizer, "step", spoil)
+    with pytest.raises(RunError, match="the loss of held-out answers became nan at step 10"):
+        next(reports)
+    assert _trainer(tmp_path).state.step == 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "3",
+        "[" * 100_000,
+        '{"place": "checkpoint-a"}',
+        '{"place": "../elsewhere", "state": {}}',
+        '{"place": "checkpoint-a", "state": {}}',
+        '{"place": "checkpoint-a", "state": {"step": "x"}}',
+    ],
+)
+def test_a_pointer_that_is_none_is_one_clear_line(tmp_path: Path, content: str) -> None:
+    list(_trainer(tmp_path).run())
+    (tmp_path / "checkpoint.json").write_text(content)
+    with pytest.raises(UsageError, match=r"checkpoint\.json: is not a pointer to a checkpoint"):
+        _trainer(tmp_path)
+
+
+def test_a_log_with_bytes_that_are_no_text_loses_those_lines_only(tmp_path: Path) -> None:
+    list(_trainer(tmp_path, steps=6).run())
+    with (tmp_path / "log.jsonl").open("ab") as file:
+        file.write(b"\xff\xfe\n")
+    list(_trainer(tmp_path, steps=8).run())
+    steps = [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert steps == list(range(1, 9))

@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
 from lope.cli import options as opt
-from lope.cli.output import complaints, console, print_json
+from lope.cli.output import complaints, console, fail, print_json
 from lope.core.errors import RunError
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def train(
     if threads is not None:
         set_threads(threads)
     if plot is not None:
-        from lope.training.training_plot import plot_training
+        from lope.training.training_plot import check_picture, plot_training
+
+        check_picture(plot)
     lessons = Lessons(
         kind=kind,
         vocab=vocab,
@@ -78,7 +80,11 @@ def train(
     )
     model = load(target, dtype=dtype, device=device, progress=not json)
     school = School(model, out, lessons, settings, sets=tuple(distilled or ()), prompts=prompts, text=text, init=init)
-    last = _follow(school, silent=json)
+    try:
+        last = _follow(school, silent=json)
+    except KeyboardInterrupt:
+        words = "interrupted: what was finished is kept, and the same command goes on from there"
+        fail(words, exit_code=130, as_json=json)
     document = {"out": str(out), "kind": kind, **school.figures(), "last": last}
     try:
         (out / "training.json").write_text(json_text.dumps(document, indent=1) + "\n", encoding="utf-8")

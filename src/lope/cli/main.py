@@ -62,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> Any:
     except KeyboardInterrupt:
         fail("interrupted", exit_code=130, as_json="--json" in arguments)
     except SystemExit as end:
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            # Typer makes an exit of it, without a word
+            fail("interrupted", exit_code=130, as_json="--json" in arguments)
         # bad usage: Typer has said so on stderr, before any verb could print its document
         says = getattr(end.__context__, "format_message", None)
         if says is not None and "--json" in arguments:

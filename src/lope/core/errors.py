@@ -7,6 +7,7 @@ LopeError(ValueError)
  │       └─ NoTokenLeftError   masks and penalties that forbid every token
  ├─ ModelError                 a model, tokenizer or template that cannot be used
  └─ RunError                   a run that began and could not go on
+     ├─ UsedUpError            no prompt is left to answer; what was answered is kept
      └─ DraftError             a drafter that raised; the target is unharmed
 """
 
@@ -41,6 +42,10 @@ class RunError(LopeError):
     """A run that began and could not go on."""
 
     exit_code = 1
+
+
+class UsedUpError(RunError):
+    """No prompt is left to answer; what was answered is kept."""
 
 
 class DraftError(RunError):

@@ -1,6 +1,7 @@
 """What a training needs to go on exactly where it was: weights, optimizer state and counters, whole or absent."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,11 +18,15 @@ _NAMES = ("checkpoint-a", "checkpoint-b")
 
 
 class CheckpointFolder:
-    """Two places written in turn, and a pointer to the whole one: a kill while one is written leaves the other."""
+    """Two places written in turn, and a pointer to the whole one: a kill while one is written leaves the other.
 
-    def __init__(self, folder: Path) -> None:
+    about: what is trained, kept beside each checkpoint, for a later run to compare with what it is asked for.
+    """
+
+    def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         self._folder = folder
         self._pointer = folder / "checkpoint.json"
+        self._about = about
 
     def save(self, module: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
         """Write weights, optimizer state and `state`. Raises RunError where the disk is full; the last one stays."""
@@ -31,8 +36,11 @@ class CheckpointFolder:
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
             save_file(_tensors(module, optimizer), place / "state.safetensors")
+            _settle(place / "state.safetensors")
             partial = self._pointer.with_suffix(".partial")
-            partial.write_text(json.dumps({"place": name, "state": dict(state)}), encoding="utf-8")
+            row = {"place": name, "state": dict(state), "about": self._about and dict(self._about)}
+            partial.write_text(json.dumps(row), encoding="utf-8")
+            _settle(partial)
             partial.replace(self._pointer)
         except (OSError, safetensors.SafetensorError) as error:
             raise RunError(f"{place}: cannot be written ({error}); the checkpoint before it is whole") from None
@@ -48,17 +56,38 @@ class CheckpointFolder:
             _restore(module, optimizer, tensors)
         except (OSError, safetensors.SafetensorError, KeyError, RuntimeError) as error:
             raise UsageError(f"{path}: is not a checkpoint of this training: {error}") from None
-        state: dict[str, Any] = json.loads(self._pointer.read_text(encoding="utf-8"))["state"]
-        return state
+        return self._row()["state"]  # type: ignore[no-any-return]
+
+    def about(self) -> dict[str, Any] | None:
+        """What the checkpoint there is of; None where there is none, or where it does not say."""
+        return self._row().get("about")
+
+    def refuse(self, reason: object) -> UsageError:
+        """What there is cannot be gone on from."""
+        return UsageError(f"{self._pointer}: is not a pointer to a checkpoint: {reason}")
 
     def _current(self) -> str | None:
+        return self._row().get("place")
+
+    def _row(self) -> dict[str, Any]:
+        """The pointer; empty where there is none."""
         try:
-            name: str = json.loads(self._pointer.read_text(encoding="utf-8"))["place"]
+            row = json.loads(self._pointer.read_bytes())
         except FileNotFoundError:
-            return None
-        except (OSError, json.JSONDecodeError, KeyError) as error:
-            raise UsageError(f"{self._pointer}: is not a pointer to a checkpoint: {error}") from None
-        return name
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise self.refuse(error) from None
+        if not isinstance(row, dict) or row.get("place") not in _NAMES or not isinstance(row.get("state"), dict):
+            raise self.refuse("it names no place and no state")
+        if not isinstance(row.get("about"), dict | None):
+            raise self.refuse("it does not say what of")
+        return row
+
+
+def _settle(path: Path) -> None:
+    """On the disk before a pointer names it: after a power cut too."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _tensors(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Generator
 from pathlib import Path
 
-from lope.core.errors import UsageError
+from lope.core.errors import RunError, UsageError
 from lope.models.loaded import LoadedModel
 from lope.training.distilled_set import DistilledSet, Manifest
 from lope.training.distiller import Distiller, Progress
@@ -13,6 +13,8 @@ from lope.training.prompt_sources import FilePrompts, OwnPrompts, PromptSource
 # greedy answers count most: they are what most users ask for
 _TEMPERATURES = (0.0, 0.0, 0.0, 0.7, 1.0)
 _TOP_P, _TOP_K, _MAX_NEW_TOKENS, _WIDTH = 0.95, 64, 160, 96
+# seconds that a kill may not have counted
+_NOTING = 5.0
 
 
 def feature_layers(layers: int) -> tuple[int, ...]:
@@ -47,14 +49,40 @@ class Distillation:
 
     def run(self, seconds: float) -> Generator[Progress]:
         """Distil until `seconds` are spent, those of earlier runs included."""
-        spent = json.loads(self._clock.read_text(encoding="utf-8")) if self._clock.exists() else 0.0
-        noted = 0.0
-        distiller = Distiller(self._model, self._source, self._place, width=_WIDTH)
+        latest = noted = 0.0
         try:
+            spent = self._spent()
+            distiller = Distiller(self._model, self._source, self._place, width=_WIDTH)
             for progress in distiller.run(lambda progress: spent + progress.seconds >= seconds):
-                if progress.seconds - noted > 5.0:
-                    noted = progress.seconds
-                    self._clock.write_text(json.dumps(spent + noted), encoding="utf-8")
+                latest = progress.seconds
+                if latest - noted > _NOTING:
+                    noted = latest
+                    self._note(spent + noted)
                 yield progress
         finally:
-            self._place.close()
+            try:
+                if latest > noted:
+                    self._note(spent + latest)
+            finally:
+                self._place.close()
+
+    def _spent(self) -> float:
+        """Seconds of earlier runs. Raises UsageError where the clock is no number."""
+        try:
+            spent = json.loads(self._clock.read_bytes())
+        except FileNotFoundError:
+            return 0.0
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{self._clock}: does not say how many seconds were spent: {error}") from None
+        if isinstance(spent, bool) or not isinstance(spent, int | float) or not spent >= 0:
+            raise UsageError(f"{self._clock}: does not say how many seconds were spent: {spent!r}")
+        return float(spent)
+
+    def _note(self, seconds: float) -> None:
+        """Whole or not at all. Raises RunError."""
+        partial = self._clock.with_suffix(".partial")
+        try:
+            partial.write_text(json.dumps(seconds), encoding="utf-8")
+            partial.replace(self._clock)
+        except OSError as error:
+            raise RunError(f"{self._clock}: cannot be written: {error.strerror or error}") from None

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lope.core import checks
 from lope.core.draft import EMPTY
-from lope.core.errors import RunError
+from lope.core.errors import UsedUpError
 from lope.core.noise import exponential_noise, key
 from lope.core.prompt import Prompt
 from lope.core.protocols import Job, Sampler, Target
@@ -93,7 +93,7 @@ class Distiller:
     def run(self, enough: Callable[[Progress], bool]) -> Generator[Progress, None, None]:
         """Answer prompts until it is enough; what is finished by then is on disk, and also if the caller stops.
 
-        Raises RunError where the disk is full, and where the prompts are used up.
+        Raises RunError where the disk is full, UsedUpError where the prompts are.
         """
         began = time.perf_counter()
         live: list[_Speaker] = []
@@ -102,7 +102,7 @@ class Distiller:
             while not enough(progress):
                 self._fill(live)
                 if not live:
-                    raise RunError(f"{self._questions.used_up}; what was finished is kept")
+                    raise UsedUpError(f"{self._questions.used_up}; what was finished is kept")
                 ended = self._pass(live)
                 live = [speaker for speaker in live if speaker not in ended]
                 live += [speaker for each in ended for speaker in self._end(each)]

@@ -26,6 +26,8 @@ from lope.training.pupil import Lesson
 
 # what a step weighs beside the one before it, as in EAGLE-3's own code: it is reached less often
 DECAY = 0.8
+# hidden states of the target that it reads
+FEATURES = 3
 _SMALL = 0.02
 
 
@@ -39,7 +41,7 @@ class EagleNet(nn.Module):
     kept: Tensor
     column: Tensor
 
-    def __init__(self, config: DecoderConfig, embedding: Tensor, kept: Tensor, features: int = 3) -> None:
+    def __init__(self, config: DecoderConfig, embedding: Tensor, kept: Tensor, features: int = FEATURES) -> None:
         super().__init__()
         width = config.hidden_size
         self.config = config

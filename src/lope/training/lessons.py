@@ -43,6 +43,7 @@ class Lessons:
         checks.at_least("length", self.length, 16)
         checks.at_least("hidden", self.hidden, 64)
         checks.at_least("layers", self.layers, 1)
+        checks.between("seed", self.seed, -(1 << 63), (1 << 64) - 1)  # what torch takes
         checks.between("text", self.text, 0.0, 1.0)
         checks.between("output", self.output, 0.0, 1.0)
         if self.hidden % 64:

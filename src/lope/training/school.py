@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lope.core.errors import UsageError
+from lope.core.claimed_folder import ClaimedFolder
+from lope.core.errors import UsageError, UsedUpError
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
 from lope.training.distillation import Distillation
@@ -43,16 +44,27 @@ class School:
     init: Path | None = None
 
     def run(self) -> Iterator[Event]:
-        """All of it. Interrupted at any moment, the same call goes on from there."""
+        """All of it. Interrupted at any moment, the same call goes on from there.
+
+        Raises UsageError where another process is at it, and for what cannot be done.
+        """
+        if self.text is not None and self.lessons.kind == "eagle":
+            raise UsageError("plain text has no hidden states for a feature drafter: --text is for a stand-alone one")
+        if self.sets and self.prompts != "own":
+            raise UsageError("prompts are distilled where no set is given: either --set or --prompts")
+        claim = ClaimedFolder(self.out)
+        try:
+            yield from self._run()
+        finally:
+            claim.release()
+
+    def _run(self) -> Iterator[Event]:
         texts = () if self.text is None else tuple(read_lines(self.text))
         settings = self.settings
         if not self.sets:
             yield from self._distil()
             settings = replace(settings, minutes=settings.minutes * (1.0 - _DISTILLING))
         sets = [DistilledSet.open(path) for path in self.sets or (self.out / "set",)]
-        for place in sets:
-            if place.manifest.tokenizer != self.model.tokenizer.fingerprint:
-                raise UsageError(f"{place.folder}: was distilled with another tokenizer than that of {self.model.name}")
         teaching = Teaching(self.model, sets, self.out, self.lessons, settings, texts, self.init)
         for report in teaching.run():
             heard = ", ".join(f"{value:.2f}" for value in report.acceptance)
@@ -67,7 +79,10 @@ class School:
         wanted = _DISTILLING * self.settings.minutes * 60
         features = self.lessons.kind == "eagle"
         distillation = Distillation(self.model, self.out / "set", self.prompts, self.lessons.seed, features=features)
-        for progress in distillation.run(wanted):
-            pace = progress.tokens / max(1.0, progress.seconds)
-            words = f"{progress.tokens} answer tokens · {pace:.0f} tokens/s"
-            yield Event("distilling", min(1.0, progress.seconds / wanted), words)
+        try:
+            for progress in distillation.run(wanted):
+                pace = progress.tokens / max(1.0, progress.seconds)
+                words = f"{progress.tokens} answer tokens · {pace:.0f} tokens/s"
+                yield Event("distilling", min(1.0, progress.seconds / wanted), words)
+        except UsedUpError as error:
+            yield Event("distilling", 1.0, str(error))  # what was said is what there is to learn from

@@ -1,6 +1,7 @@
 """From a distilled set to a drafter folder: vocabulary, net, stages, and the best drafter written as it gets better."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,8 +15,9 @@ from lope.core.noise import key
 from lope.models.drafter_folder import DrafterAbout, DrafterFolder, DrafterTarget, drafter_decoder
 from lope.models.loaded import LoadedModel
 from lope.training.batches import Batches
+from lope.training.checkpoint_folder import CheckpointFolder
 from lope.training.distilled_set import DistilledSet, Sequence
-from lope.training.eagle_net import EagleNet, EaglePupil
+from lope.training.eagle_net import FEATURES, EagleNet, EaglePupil
 from lope.training.lessons import Lessons
 from lope.training.losses import LOSSES
 from lope.training.losses.kld import Kld
@@ -49,6 +51,7 @@ class Teaching:
 
     def run(self) -> Iterator[Report]:
         """Train; the best drafter so far is always whole in `out`."""
+        _refuse_unfit(self.model, self.sets, features=self.lessons.kind == "eagle")
         torch.manual_seed(self.lessons.seed)
         learned, held_out = _divided(list(self.sets[0].read()))
         learned += [sequence for place in self.sets[1:] for sequence in place.read()]
@@ -58,6 +61,13 @@ class Teaching:
         if begun is not None:
             self._check(begun)
             kept = begun.tensors["kept"]
+        about = self._about()
+        earlier = CheckpointFolder(self.out).about()
+        if earlier is not None:
+            # not those that a set that has grown since would choose: the weights are of these
+            kept = _continued(earlier, about, self.out, self.model.backend.vocab_size)
+            if begun is not None and not torch.equal(kept, begun.tensors["kept"]):
+                raise UsageError(f"{self.out}: was begun from another drafter than {begun.path}")
         pupil = self._pupil(kept, learned)
         if begun is not None:
             pupil.restore(begun.tensors)
@@ -74,8 +84,22 @@ class Teaching:
             self.out,
             self.settings,
             lambda state: self._write(pupil, state),
+            {**about, "kept": kept.tolist()},
         )
         yield from trainer.run()
+
+    def _about(self) -> dict[str, Any]:
+        """What must be the same for a training to go on; sets may have grown, and how long and how fast is free."""
+        lessons = asdict(self.lessons)
+        del lessons["storage"]  # only of what is written
+        texts = hashlib.sha256("\0".join(self.texts).encode()).hexdigest() if self.texts else ""
+        return {
+            **lessons,
+            "target": [self.model.tokenizer.fingerprint, *self.model.backend.embedding.shape],
+            "set": [[place.manifest.prompts, place.manifest.seed, *place.manifest.layers] for place in self.sets],
+            "words of text": texts,
+            "init": None if self.init is None else self.init.name,
+        }
 
     def _pupil(self, kept: Tensor, learned: list[Sequence]) -> Pupil:
         backend = self.model.backend
@@ -99,8 +123,6 @@ class Teaching:
         backend = self.model.backend
         net = EagleNet(drafter_decoder("eagle", len(kept), **_sizes_of(backend)), backend.embedding, kept)
         rows = [s.features for s in learned[:64] if s.features is not None]
-        if not rows:
-            raise UsageError("the distilled set holds no hidden states: distil it with --layers auto")
         head, norm = backend.readout(kept)
         net.begin(torch.cat(rows), head=head, norm=norm)
         return EaglePupil(net)
@@ -155,6 +177,14 @@ class Teaching:
             raise UsageError(f"{begun.path}: is a {begun.about.kind} drafter, not a {self.lessons.kind} one")
         if begun.about.target.tokenizer != self.model.tokenizer.fingerprint:
             raise UsageError(f"{begun.path}: was trained for another tokenizer than that of {self.model.name}")
+        layers = self.sets[0].manifest.layers if self.lessons.kind == "eagle" else ()
+        if begun.about.layers != layers:
+            raise UsageError(
+                f"{begun.path}: reads layers {_dashed(begun.about.layers)} of the target, "
+                f"{self.sets[0].folder} holds {_dashed(layers)}"
+            )
+        if int(begun.tensors["kept"][-1]) >= self.model.backend.vocab_size:
+            raise UsageError(f"{begun.path}: keeps tokens that {self.model.name} does not have")
 
 
 def drafter_target(model: LoadedModel) -> DrafterTarget:
@@ -167,6 +197,51 @@ def drafter_target(model: LoadedModel) -> DrafterTarget:
         embedding.shape[1],
         model.backend.num_layers,
     )
+
+
+def _refuse_unfit(model: LoadedModel, sets: Seq[DistilledSet], *, features: bool) -> None:
+    """Raise UsageError where a set is another target's, or the sets hold other hidden states than the first."""
+    for place in sets:
+        about = place.manifest
+        if about.tokenizer != model.tokenizer.fingerprint:
+            raise UsageError(f"{place.folder}: was distilled with another tokenizer than that of {model.name}")
+        if about.vocab_size != model.backend.vocab_size:
+            raise UsageError(
+                f"{place.folder}: was distilled from {about.vocab_size} tokens, {model.name} has "
+                f"{model.backend.vocab_size}"
+            )
+        if not features:
+            continue
+        if about.hidden_size != model.backend.hidden_size:
+            raise UsageError(
+                f"{place.folder}: holds hidden states of {about.hidden_size} numbers, {model.name} has "
+                f"{model.backend.hidden_size}"
+            )
+        if not about.layers:
+            raise UsageError(f"{place.folder}: holds no hidden states: distil it with --layers auto")
+        if len(about.layers) != FEATURES or about.layers != sets[0].manifest.layers:
+            raise UsageError(
+                f"{place.folder}: holds layers {_dashed(about.layers)}: a feature drafter learns from {FEATURES}, "
+                "the same ones in each set"
+            )
+
+
+def _continued(earlier: Mapping[str, Any], about: Mapping[str, Any], out: Path, vocab_size: int) -> Tensor:
+    """The kept tokens of the training in `out`. Raises UsageError where it was begun with other settings."""
+    differing = [name for name, value in about.items() if earlier.get(name) != value]
+    if differing:
+        raise UsageError(
+            f"{out}: was begun with another {', '.join(differing)}: go on with the same settings, or write to another "
+            "folder"
+        )
+    kept = earlier.get("kept")
+    if isinstance(kept, list) and kept and all(type(token) is int and 0 <= token < vocab_size for token in kept):
+        return torch.tensor(kept)
+    raise UsageError(f"{out}: its checkpoint does not say which tokens are kept")
+
+
+def _dashed(layers: Seq[int]) -> str:
+    return "-".join(map(str, layers)) or "none"
 
 
 def _sizes_of(backend: Any) -> dict[str, Any]:

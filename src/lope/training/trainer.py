@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class TrainerSettings:
         checks.above("minutes", self.minutes, 0.0)
         checks.at_least("steps", self.steps, 0)
         checks.above("learning_rate", self.learning_rate, 0.0)
+        checks.between("learning_rate", self.learning_rate, 0.0, 1000.0)
         checks.at_least("weight_decay", self.weight_decay, 0.0)
         checks.at_least("warmup", self.warmup, 1)
         checks.above("clip", self.clip, 0.0)
@@ -66,6 +67,18 @@ class State:
     since_best: int = 0
     held_out: tuple[float, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], checkpoints: CheckpointFolder) -> "State":
+        """From a checkpoint. Raises UsageError for anything but what `asdict` gave."""
+        new = cls()
+        for name, value in asdict(new).items():
+            wanted: Any = {tuple: list, float: (int, float)}.get(type(value), type(value))
+            if not isinstance(row.get(name), wanted):
+                raise checkpoints.refuse(f"its state has no {name}")
+        if row["step"] < 1 or row.keys() != asdict(new).keys():
+            raise checkpoints.refuse("its state is that of no training")
+        return cls(**{**row, "held_out": tuple(row["held_out"])})
 
 
 @dataclass(frozen=True)
@@ -94,28 +107,30 @@ class Trainer:
         folder: Path,
         settings: TrainerSettings,
         keep: Callable[[State], None],
+        about: Mapping[str, Any] | None = None,
     ) -> None:
+        """about: what is trained, as the checkpoints say it. Raises UsageError where a checkpoint does not fit."""
         self._pupil = pupil
         self._stages = stages
         self._held_out = held_out
         self._settings = settings
         self._keep = keep
         self._log = TrainingLog(folder)
-        self._checkpoints = CheckpointFolder(folder)
+        self._checkpoints = CheckpointFolder(folder, about)
         matrices = [p for p in pupil.module.parameters() if p.dim() >= 2]
         others = [p for p in pupil.module.parameters() if p.dim() < 2]
         groups: list[dict[str, Any]] = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
         decay = settings.weight_decay
         self._optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=decay, betas=(0.9, 0.95))
         state = self._checkpoints.load(pupil.module, self._optimizer)
-        self.state = State() if state is None else State(**state)
+        self.state = State() if state is None else State.of(state, self._checkpoints)
         self.state.planned = settings.steps or self.state.planned
         if state is not None:
             self._plan()
         self._log.begin(self.state.step)
 
     def run(self) -> Iterator[Report]:
-        """Train to the end, or until held-out acceptance no longer rises. Raises RunError where the loss is NaN."""
+        """Train to the end, or until held-out acceptance no longer rises. Raises RunError where it cannot go on."""
         last = time.perf_counter()
         while not self._finished():
             report = self._step()
@@ -170,14 +185,9 @@ class Trainer:
             group["lr"] = rate
         self._optimizer.zero_grad(set_to_none=True)
         lesson = self._pupil.losses(batch, stage.loss)
-        loss = float(lesson.loss.detach())
-        if not math.isfinite(loss):
-            raise RunError(
-                f"the loss became {loss} at step {state.step}: the last checkpoint is whole; "
-                "try a lower --learning-rate"
-            )
+        loss = self._finite("loss", lesson.loss)
         lesson.loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._pupil.module.parameters(), self._settings.clip)
+        self._finite("gradient", torch.nn.utils.clip_grad_norm_(self._pupil.module.parameters(), self._settings.clip))
         self._optimizer.step()
         state.step += 1
         state.places[stage.name] = number + 1
@@ -185,11 +195,22 @@ class Trainer:
         acceptance = tuple((lesson.accepted / lesson.places.clamp(min=1.0)).tolist())
         return Report(state.step, state.planned, stage.name, loss, acceptance, rate, state.tokens, state.seconds)
 
+    def _finite(self, name: str, value: torch.Tensor) -> float:
+        """The value. Raises RunError where it is not finite, before anything of it gets into weights or checkpoint."""
+        found = float(value.detach())
+        if not math.isfinite(found):
+            raise RunError(
+                f"the {name} became {found} at step {self.state.step}: the last checkpoint is whole; "
+                "try a lower --learning-rate"
+            )
+        return found
+
     @torch.no_grad()
     def _evaluate(self, report: Report) -> Report:
         accepted = places = torch.zeros(())
         for number in range(self._held_out.per_epoch):
             lesson = self._pupil.losses(self._held_out.at(0, number), self._stages[-1].loss)
+            self._finite("loss of held-out answers", lesson.loss)
             accepted, places = accepted + lesson.accepted, places + lesson.places
         held_out = tuple((accepted / places.clamp(min=1.0)).tolist())
         worth = sum(math.prod(held_out[: step + 1]) for step in range(len(held_out)))

@@ -18,7 +18,7 @@ class TrainingLog:
         """Drop what was written of later steps: they will be made again. Raises RunError."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
             kept = [line for line in lines if _step(line) <= step]
             if len(kept) < len(lines):
                 self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
@@ -38,5 +38,5 @@ def _step(line: str) -> float:
     """A line that was cut off belongs to no step that counts."""
     try:
         return int(json.loads(line)["step"])
-    except (json.JSONDecodeError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return float("inf")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lope.core.errors import UsageError
+from lope.core.errors import RunError, UsageError
 
 try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,8 +13,19 @@ except ModuleNotFoundError as error:
     raise UsageError(f"--plot needs {error.name}, which is not installed here: pip install matplotlib") from None
 
 
+def check_picture(picture: Path) -> None:
+    """Before anything is trained. Raises UsageError for an ending that is no format, or a folder that is not there."""
+    known = FigureCanvasAgg.get_supported_filetypes()
+    if picture.suffix.removeprefix(".").lower() not in known:
+        raise UsageError(f"{picture}: a plot ends in .png or .svg (also: {', '.join(sorted(known))})")
+    if not picture.resolve().parent.is_dir():
+        raise UsageError(f"{picture}: there is no folder {picture.parent}")
+    if picture.is_dir():
+        raise UsageError(f"{picture}: is a folder")
+
+
 def plot_training(log: Path, picture: Path) -> None:
-    """Draw a log.jsonl to `picture`; its ending chooses the format. Raises UsageError for a log that is none."""
+    """Draw a log.jsonl to `picture`. Raises UsageError for a log that is none, RunError where it cannot be written."""
     rows = _rows(log)
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     FigureCanvasAgg(figure)  # no pyplot: it would keep every figure alive in a global table
@@ -32,7 +43,10 @@ def plot_training(log: Path, picture: Path) -> None:
         if axes.lines:
             axes.legend()
     right.set_ylim(bottom=0.0)
-    figure.savefig(picture, dpi=110)
+    try:
+        figure.savefig(picture, dpi=110)
+    except OSError as error:
+        raise RunError(f"{picture}: cannot be written: {error.strerror or error}") from None
 
 
 def _rows(log: Path) -> list[dict[str, Any]]:
