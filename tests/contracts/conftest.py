@@ -2,24 +2,32 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from tests.models import random_drafter
+from tests.models.lean.random_decoder import backend
 from torch import Tensor
 
 from lope.core.budget import Budget
 from lope.core.chance import KeyedChance
-from lope.core.draft import ROOT, Draft, Draw
+from lope.core.draft import EMPTY, ROOT, Draft, Draw
 from lope.core.noise import key
 from lope.core.prompt import Path, Prompt
-from lope.core.protocols import Ask
+from lope.core.protocols import Ask, Job
 from lope.core.rows import Rows
 from lope.core.sampling import Sampling
+from lope.core.scores import Needs
+from lope.core.verdict import NOTHING, Verdict
+from lope.drafters import DRAFTERS
 from lope.drafters.autoregressive import AutoregressiveDrafter
 from lope.drafters.workshop import Workshop
+from lope.models.drafter_folder import DrafterTarget
+from lope.models.table import TableModel
 from lope.models.table_draft import TableDraftModel
 from lope.shapes import SHAPES
 from lope.stops import STOPS
@@ -108,13 +116,70 @@ def _check_laws(laws: Rows) -> None:
         assert bool(((held >= 0) & (held < laws.size)).all())
 
 
-def same_draft(one: Draft, other: Draft) -> bool:
-    """Bit for bit."""
+def same_draft(one: Draft, other: Draft, tolerance: float = 0.0) -> bool:
+    """Bit for bit, or laws as near as passes of different sizes are."""
     if (one.tokens, one.parents, one.draws, one.law_of) != (other.tokens, other.parents, other.draws, other.law_of):
         return False
     if one.laws is None or other.laws is None:
         return one.laws is other.laws
-    return all(torch.equal(one.laws.dense(row), other.laws.dense(row)) for row in range(len(one.laws)))
+    pairs = [(one.laws.dense(row), other.laws.dense(row)) for row in range(len(one.laws))]
+    return all(torch.allclose(mine, its, atol=tolerance, rtol=0) for mine, its in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A drafter and the target beside which it drafts. tolerance: how far apart its laws may lie by rounding."""
+
+    drafter: Any
+    target: Any
+    tolerance: float = 0.0
+
+    def open(self, text: Path) -> "Told":
+        """Sessions of both, opened on a text."""
+        beside = self.target.open(Prompt(text))
+        return Told(self, beside, self.drafter.open(Prompt(text), beside), text)
+
+
+class Told:
+    """One request: a drafter's session, the target's session beside it, and the text. Both hear the same."""
+
+    def __init__(self, place: Place, beside: Any, session: Any, text: Path) -> None:
+        self.place, self.beside, self.session, self.text = place, beside, session, text
+
+    def ask(self, sampling: Sampling, budget: Budget, seed: int = 0) -> Ask[Any]:
+        own = self.place.drafter.sampling(sampling)
+        return ask(self.session, budget=budget, sampling=own, prompt=self.text, seed=seed)
+
+    def propose(self, sampling: Sampling, budget: Budget) -> Draft:
+        [draft] = self.place.drafter.propose([self.ask(sampling, budget)])
+        return draft
+
+    def commit(self, draft: Draft, verdict: Verdict) -> None:
+        """One pass of the target, and what is made of it."""
+        needs = self.place.drafter.needs | Needs(logits=1)
+        [scores] = self.place.target.score([Job(self.beside, draft, needs)])
+        self.beside.commit(draft, verdict)
+        self.session.commit(draft, scores, verdict)
+        self.text += verdict.tokens
+
+    def hear_nothing(self, draft: Draft) -> None:
+        """A pass that commits nothing."""
+        self.commit(draft, NOTHING)
+
+    def extend(self, turn: Path) -> None:
+        self.beside.extend(Prompt(turn))
+        self.session.extend(Prompt(turn))
+        self.text += turn
+
+    def fork(self) -> "Told":
+        beside = self.beside.fork()
+        return Told(self.place, beside, self.place.drafter.fork(self.session, beside), self.text)
+
+    def later(self, token: int = 2) -> "Told":
+        """A fork after a pass without a draft: from there on every drafter may draft."""
+        fork = self.fork()
+        fork.commit(EMPTY, Verdict((), (token,)))
+        return fork
 
 
 def workshop(shape: str = "rsd_s:width=2,depth=3", stop: str = "never", vocabulary: int = 6) -> Workshop:
@@ -130,7 +195,36 @@ def workshop(shape: str = "rsd_s:width=2,depth=3", stop: str = "never", vocabula
 
 
 @pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
+    """What a registered drafter is tried in: beside a table, or, if it was taught by a target, beside a real one."""
+    # what a drafter with required settings is built from; a new one must be named here
+    settings = {"model": "model:path=small", "truncated": "truncated:layers=1"}
+    taught = ("standalone", "eagle")
+    made: dict[str, Place] = {}
+
+    def make(name: str) -> Place:
+        plain = workshop()
+        if name not in taught:
+            return Place(DRAFTERS.make(settings.get(name, name)).attach(plain), TableModel(6))
+        if name not in made:
+            real = backend(vocab_size=6, hidden_size=32, num_layers=3)
+            target = DrafterTarget("target", "the same", 6, 32, 3)
+            about = random_drafter.about(name, target, kept=5, context=64)
+            folder = random_drafter.write(tmp_path_factory.mktemp(name) / "drafter", about)
+            loaded: Any = SimpleNamespace(
+                name="target", backend=real, tokenizer=SimpleNamespace(fingerprint="the same")
+            )
+            attached = DRAFTERS.make(f"{name}:path={folder}").attach(
+                Workshop(loaded, plain.shape, plain.stop, plain.load)
+            )
+            made[name] = Place(attached, real.target(exact=False), tolerance=1e-4)
+        return made[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def kit() -> SimpleNamespace:
     """The functions above (test folders are no packages)."""
-    functions: list[Callable[..., Any]] = [ask, grown, check_draft, same_draft, workshop]
-    return SimpleNamespace(wordy=WordyModel, plain=PLAIN, **{function.__name__: function for function in functions})
+    functions: list[Callable[..., Any]] = [ask, grown, check_draft, same_draft]
+    return SimpleNamespace(wordy=WordyModel, plain=PLAIN, place=Place, **{f.__name__: f for f in functions})

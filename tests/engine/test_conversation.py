@@ -15,7 +15,13 @@ from lope.engine.engine import Engine
 from lope.models.loaded import LoadedModel
 
 Tiny = Callable[..., LoadedModel]
-PARTS = [("none", "chain"), ("ngram", "chain"), ("truncated:layers=2", "rsd_s")]
+PARTS = [
+    ("none", "chain"),
+    ("ngram", "chain"),
+    ("truncated:layers=2", "rsd_s"),
+    ("standalone:path={standalone}", "chain"),
+    ("eagle:path={eagle}", "rsd_s"),
+]
 
 
 def say(conversation: Conversation, text: str) -> Answer:
@@ -34,9 +40,9 @@ def read(conversation: Conversation) -> Path:
 @pytest.mark.parametrize(("drafter", "shape"), PARTS)
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.8, "seed": 2, "repetition_penalty": 1.2}], ids=str)
 def test_a_turn_equals_a_fresh_reading_of_what_was_read_and_written(
-    drafter: str, shape: str, settings: dict[str, Any], tiny_model: Tiny
+    drafter: str, shape: str, settings: dict[str, Any], tiny_model: Tiny, tiny_folder: Callable[..., Any]
 ) -> None:
-    made = laws.engine(tiny_model("qwen2"), drafter, shape)
+    made = laws.engine(tiny_model("qwen2"), laws.named(drafter, "qwen2", tiny_folder), shape)
     conversation = Conversation(made, "be brief", max_new_tokens=10, **settings)
     before: Path = ()
     for turn, text in enumerate(("the cat", "the cat and the dog", "on the mat")):

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.models import fitted_drafter
+
 from lope.core.prompt import Prompt
 from lope.drafters import DRAFTERS
 from lope.engine.answer import Answer
@@ -12,6 +14,7 @@ from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.engine.settings import RequestSettings
 from lope.models.loaded import LoadedModel
+from lope.models.loading import load
 from lope.shapes import SHAPES
 
 TEXTS = (
@@ -21,8 +24,14 @@ TEXTS = (
     "Über 5 cats, naïve — ran",
     "on and on and on and on and on and on and on and on and on and on and on and on and on, the end of the mat",
 )
-# what a drafter needs that has settings without defaults; {other}, {same}: folders of a random model and of the target
-_NEEDED = {"model": ("model:path={other}", "model:path={same}"), "truncated": ("truncated:layers=2",)}
+# what a drafter is made from that looks at shapes; {other}, {same}: folders of a random model and of the target;
+# {standalone}, {eagle}: folders of drafters that know something of the target
+_NEEDED = {
+    "model": ("model:path={other}", "model:path={same}"),
+    "standalone": ("standalone:path={standalone}",),
+    "eagle": ("eagle:path={eagle}",),
+    "truncated": ("truncated:layers=2",),
+}
 # wishes under which trees branch on more than one level
 _SHAPES = {"rsd_c": "rsd_c:branching=3-2-1-1", "independent": "independent:chains=3,depth=3"}
 
@@ -38,7 +47,18 @@ def pairs() -> list[tuple[str, str]]:
 
 def named(drafter: str, family: str, folder: Callable[..., Path]) -> str:
     """The drafter's text with its folders filled in."""
-    return drafter.format(other=folder(family, 1), same=folder(family, 0))
+    kind = drafter.partition(":")[0]
+    taught = {kind: _taught(kind, folder(family, 0))} if kind in ("standalone", "eagle") else {}
+    return drafter.format(other=folder(family, 1), same=folder(family, 0), **taught)
+
+
+def _taught(kind: str, target: Path) -> Path:
+    """A drafter that was shown the plain answers to most of the texts, written once beside the target."""
+    place = target.parent / kind
+    if not place.exists():
+        model = load(str(target), dtype="float32")
+        fitted_drafter.write(place, kind, model, [prompt(model, text).ids for text in TEXTS[:4]], count=12)
+    return place
 
 
 def engine(

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from lope.core.draft import Draft
 from lope.core.prompt import Path, Prompt
-from lope.core.protocols import Chance, Job, Verifier
+from lope.core.protocols import Chance, Job, Target, Verifier
 from lope.core.sampling import PipelineSampler, Sampling
 from lope.core.scores import ALL, Needs
 from lope.models.table import TableModel
@@ -74,18 +74,17 @@ def sampler_at(sampling: Sampling, prompt: Path, emitted: Path) -> PipelineSampl
     return sampler
 
 
-def plain_law(target: TableModel, sampling: Sampling, prompt: Path, count: int) -> Tensor:
+def plain_law(target: Target[Any], vocabulary: int, sampling: Sampling, prompt: Path, count: int) -> Tensor:
     """The joint law [V] * count of the next `count` tokens of plain decoding, written down by the chain rule."""
-    law = torch.zeros((target.vocabulary,) * count, dtype=torch.float64)
-    session = target.open(Prompt(prompt))
+    law = torch.zeros((vocabulary,) * count, dtype=torch.float64)
     rows: dict[Path, Tensor] = {}
-    for tokens in product(range(target.vocabulary), repeat=count):
+    for tokens in product(range(vocabulary), repeat=count):
         probability = 1.0
         for length in range(count):
             before = tokens[:length]
             if before not in rows:
                 empty = Draft((), (), (), ())
-                scores = target.score([Job(target.open(Prompt(session.ids + before)), empty, Needs(logits=ALL))])[0]
+                scores = target.score([Job(target.open(Prompt(prompt + before)), empty, Needs(logits=ALL))])[0]
                 rows[before] = sampler_at(sampling, prompt, before).filtered(scores.logits, [()]).dense(0)
             probability *= float(rows[before][tokens[length]])
         law[tokens] = probability

@@ -25,6 +25,8 @@ PARTS = [
     ("ngram", "chain"),
     ("truncated:layers=2", "rsd_s"),
     ("model:path={other}", "rsd_c"),
+    ("standalone:path={standalone}", "rsd_s"),
+    ("eagle:path={eagle}", "rsd_c"),
 ]
 SETTINGS: dict[str, dict[str, Any]] = {
     "greedy": {},

@@ -32,7 +32,7 @@ def error(seed: int, form: Fork, setting: Setting, mutant: Mutant, tokens: int =
         return mutant.changed(drafter.propose(context, depth, chance))
 
     law = speculative_law(target, setting.target, PROMPT, tokens, propose, mutant.verifier)
-    return largest_difference(law, plain_law(target, setting.target, PROMPT, tokens))
+    return largest_difference(law, plain_law(target, target.vocabulary, setting.target, PROMPT, tokens))
 
 
 def largest_difference(law: Tensor, other: Tensor) -> float:

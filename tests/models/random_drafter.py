@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from lope.models.drafter_folder import DrafterAbout, DrafterFolder, DrafterTarget, drafter_decoder, shapes
+from lope.models.folder import Folder
 
 
 def about(
@@ -44,3 +45,14 @@ def tensors(about: DrafterAbout, seed: int = 0) -> dict[str, Tensor]:
 def write(path: Path, about: DrafterAbout, seed: int = 0) -> Path:
     DrafterFolder.write(path, about, tensors(about, seed))
     return path
+
+
+def beside(model: Path, kind: str, seed: int = 0, *, kept: int = 40) -> Path:
+    """A drafter for the model in this folder, written once."""
+    place = model.parent / f"{kind}-{seed}-{kept}"
+    if not place.exists():
+        checkpoint = Folder(model).checkpoint()
+        config, fingerprint = checkpoint.config, checkpoint.speech.tokenizer.fingerprint
+        target = DrafterTarget(model.parent.name, fingerprint, config.vocab_size, config.hidden_size, config.num_layers)
+        write(place, about(kind, target, kept=kept), seed)
+    return place
