@@ -38,6 +38,10 @@ def test_papers_are_named_by_number(lope: Caller) -> None:
     parts = {part["name"]: part for part in lope("list", "verifiers", "--json").document["parts"]}
     assert parts["rejection"]["paper"] == "arXiv:2211.17192"
     assert parts["recursive"]["paper"] == "arXiv:2402.14160"
+    parts = {part["name"]: part for part in lope("list", "drafters", "--json").document["parts"]}
+    assert parts["eagle"]["paper"] == "arXiv:2503.01840"
+    assert parts["standalone"]["paper"] == "arXiv:2403.00858"
+    assert parts["eagle"]["settings"][0] == {"name": "path", "type": "str", "default": "", "required": False}
 
 
 def test_people_see_tables(lope: Caller) -> None:

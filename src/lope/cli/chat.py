@@ -16,8 +16,8 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def chat(
     model: opt.Model = "smollm2",
-    drafter: opt.DrafterOption = "ngram",
-    shape: opt.ShapeOption = "chain",
+    drafter: opt.DefaultDrafterOption = None,
+    shape: opt.DefaultShapeOption = None,
     verifier: opt.VerifierOption = "auto",
     policy: opt.PolicyOption = None,
     draft_stop: opt.DraftStop = "never",

@@ -16,6 +16,7 @@ from lope.engine.calibration_passes import Clock, PassTimer
 from lope.engine.calibration_place import CalibrationPlace
 from lope.engine.calibration_plan import QUICK, CalibrationPlan
 from lope.engine.calibration_record import CalibrationRecord
+from lope.engine.parts import Parts
 
 if TYPE_CHECKING:
     from lope.engine.engine import Engine
@@ -33,10 +34,8 @@ class EngineCalibration:
 
     @property
     def drafter(self) -> str:
-        """The engine's drafter as the file names it: shape and stop rule only where they matter."""
-        parts = self._engine.parts
-        beside = [f"{name} {value}" for name, value in (("shape", parts.shape), ("stop", parts.draft_stop))]
-        return " | ".join([parts.drafter, *beside])
+        """The engine's drafter as the file names it."""
+        return known_as(self._engine.parts)
 
     @property
     def path(self) -> Path:
@@ -107,6 +106,11 @@ class EngineCalibration:
                 "this machine is too busy or too slow; lope calibrate measures longer"
             )
         return str(self._folder.write(record))
+
+
+def known_as(parts: Parts) -> str:
+    """A drafter as calibrations name it: what it drafts by is part of what it costs."""
+    return f"{parts.drafter} | shape {parts.shape} | stop {parts.draft_stop}"
 
 
 def _say(line: str) -> None:

@@ -5,6 +5,7 @@ import os
 import torch
 
 from lope.core import checks
+from lope.engine.default_drafter import DefaultDrafter
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.models.loading import load as load_model
@@ -18,8 +19,8 @@ UNCALIBRATED = "fixed:depth=4"
 def load(
     model: str = "smollm2",
     *,
-    drafter: str = "ngram",
-    shape: str = "chain",
+    drafter: str | None = None,
+    shape: str | None = None,
     verifier: str = "auto",
     policy: str | None = None,
     draft_stop: str = "never",
@@ -35,6 +36,8 @@ def load(
 
     model:      `smollm2`, a Hugging Face folder, a GGUF file or a hub name; `hf:` before it: run by transformers.
     drafter, shape, verifier, policy, draft_stop: parts by name with settings; `lope list` shows them all.
+    drafter:    None: of the drafters that are shipped for the model the fastest, with the shape it is fastest with,
+                where this machine has been calibrated with one; else `ngram`.
     policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`), else a short
                 fixed budget. Loading itself never measures.
     exact:      a token's logits have the same bits in any pass, so that the answer with speculation is the plain one,
@@ -47,7 +50,8 @@ def load(
     loaded = load_model(model, dtype=dtype, device=device, cache_dequantised=cache_dequantised, progress=progress)
     if exact is None:
         exact = loaded.backend.can_be_exact
-    parts = Parts(drafter, shape, verifier, policy or UNCALIBRATED, draft_stop)
+    chosen = DefaultDrafter.of(loaded, exact) if drafter is None else DefaultDrafter(drafter)
+    parts = Parts(chosen.drafter, shape or chosen.shape, verifier, policy or UNCALIBRATED, draft_stop)
     engine = Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
     if policy is None and engine.calibration is not None:
         return engine.calibrated()
