@@ -195,6 +195,30 @@ def test_a_whole_file_that_is_no_shard_is_one_line(place: DistilledSet, fault: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"layers": "abc"},
+        {"layers": 3},
+        {"layers": [1.5]},
+        {"temperatures": ["hot"]},
+        {"vocab_size": None},
+        {"vocab_size": 0},
+        {"hidden_size": "wide"},
+        {"seed": True},
+        {"tokenizer": None},
+        {"top_p": float("nan")},
+        {"more": 1},
+    ],
+)
+def test_a_manifest_with_a_field_of_another_kind_is_one_line(place: DistilledSet, changed: dict[str, object]) -> None:
+    path = place.folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    with pytest.raises(UsageError, match=r"manifest\.json: is not the manifest of a distilled set") as caught:
+        DistilledSet.open(place.folder)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="cannot be written: Not a directory"):

@@ -45,7 +45,7 @@ class DistilledSet:
             row = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UsageError(f"{folder}: is not a distilled set: it has no {_MANIFEST}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"{path}: is not the manifest of a distilled set: {error}") from None
         return cls(folder, Manifest.of(row, path))
 
@@ -79,7 +79,7 @@ class DistilledSet:
     @property
     def shards(self) -> list[Path]:
         """The whole shards, in order."""
-        return sorted(self.folder.glob("shard-?????.safetensors"))
+        return sorted(self.folder.glob(f"shard-{'[0-9]' * 5}.safetensors"))
 
     def append(self, sequences: Many[Sequence]) -> None:
         """Write one more shard. Raises RunError where the disk is full; what was there stays whole."""

@@ -1,7 +1,8 @@
 """What every shard of a distilled set has in common: manifest.json."""
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +14,37 @@ _MEASURED = ("outside", "outside_tokens")
 # empty where who began the set did not say
 _OPTIONAL = ("dtype", "prompts_sha256")
 _LISTS = ("temperatures", "layers")
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _size(value: object) -> bool:
+    return _whole(value) and _number(value) and value >= 1  # type: ignore[operator]
+
+
+def _each(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(fits, value))
+
+
+_FITTING: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("target", "tokenizer", "prompts", "dtype", "prompts_sha256"), _text),
+    **dict.fromkeys(("vocab_size", "hidden_size", "max_new_tokens"), _size),
+    **dict.fromkeys(("top_k", "seed", "outside_tokens"), _whole),
+    "top_p": _number,
+    "outside": lambda value: value is None or _number(value),
+    "temperatures": _each(_number),
+    "layers": _each(_whole),
+}
 
 
 @dataclass(frozen=True)
@@ -51,9 +83,13 @@ class Manifest:
         if row["format"] != FORMAT:
             raise UsageError(f"{where}: has format {row['format']}, this lope reads {FORMAT}")
         try:
-            return cls(**{**row, **{name: tuple(row[name]) for name in _LISTS}})
+            found = cls(**{**row, **{name: tuple(row[name]) for name in _LISTS}})
         except (KeyError, TypeError) as error:
             raise UsageError(f"{where}: is not the manifest of a distilled set: {error}") from None
+        for name, fits in _FITTING.items():
+            if not fits(getattr(found, name)):
+                raise UsageError(f"{where}: is not the manifest of a distilled set: {name} is {row.get(name)!r}")
+        return found
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
