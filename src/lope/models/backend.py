@@ -36,7 +36,7 @@ class Backend(Protocol):
         """The sizes of the decoder. Raises UsageError where it is none of the Llama family."""
 
     def readout(self, tokens: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """The head's rows of `tokens` int64 [K] and the weight of the final norm before it; None for what is not plain."""
+        """The head's rows of `tokens` int64 [K], and the weight of the final norm; None for what is not plain."""
 
     @property
     def num_parameters(self) -> int:
