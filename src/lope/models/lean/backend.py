@@ -10,7 +10,6 @@ from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.models.lean.decoder import Decoder
 from lope.models.lean.draft_model import LeanDraftModel
-from lope.models.lean.linear import can_pack
 from lope.models.lean.target import LeanTarget
 from lope.models.lean.weights import Weights, load_weights
 
@@ -80,13 +79,14 @@ class LeanBackend:
     @property
     def can_be_exact(self) -> bool:
         """Whether passes can be made row-invariant here."""
-        return can_pack(self._weights.dtype, self._weights.device)
+        return self._weights.can_be_invariant
 
     def target(self, exact: bool) -> LeanTarget:
         """The model as target. Raises UsageError where exactness cannot be had."""
         if exact and not self.can_be_exact:
             raise UsageError(
-                f"exact passes need packed CPU linears, which {self.dtype} on {self.device} does not have here: "
+                f"exact passes need packed CPU linears that give a row the same bits in any pass; {self.dtype} on "
+                f"{self.device} has none here: "
                 "use float32 on the CPU, or run without exact"
             )
         return LeanTarget(Decoder(self._weights, invariant=exact))

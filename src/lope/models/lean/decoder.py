@@ -13,7 +13,6 @@ from lope.models.lean.attention import Attention, PathOrder, SlotOrder, padded_g
 from lope.models.lean.cache import SequenceCache
 from lope.models.lean.layer import LayerPass, Segment
 from lope.models.lean.layout import Layout
-from lope.models.lean.linear import BlockedLinear
 from lope.models.lean.weights import Weights
 
 # more rows than this without a tree are a slice of a prompt, run alike with and without speculation: slot order serves
@@ -27,8 +26,8 @@ class Decoder:
         self._weights = weights
         self.config = weights.config
         self._invariant = invariant
-        self._layers = tuple(layer.blocked() for layer in weights.layers) if invariant else weights.layers
-        self._head = BlockedLinear(weights.head) if invariant else weights.head
+        self._layers = tuple(layer.blocked(weights.probe) for layer in weights.layers) if invariant else weights.layers
+        self._head = weights.probe.blocked(weights.head) if invariant else weights.head
         group = self.config.num_heads // self.config.num_kv_heads
         self._group = padded_group(group) if invariant else group
 

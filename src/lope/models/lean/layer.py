@@ -14,8 +14,9 @@ from lope.models.lean.attention import Attention
 from lope.models.lean.cache import SequenceCache
 from lope.models.lean.config import DecoderConfig
 from lope.models.lean.layout import Layout
-from lope.models.lean.linear import BlockedLinear, Linear
+from lope.models.lean.linear import Linear
 from lope.models.lean.rope import Rotary, rotate
+from lope.models.lean.row_probe import RowProbe
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +32,15 @@ class Layer:
     gate_up: Linear
     down: Linear
 
-    def blocked(self) -> "Layer":
-        """The same layer, its linears run on few rows at a time."""
-        qkv, output = BlockedLinear(self.qkv), BlockedLinear(self.output)
-        return replace(self, qkv=qkv, output=output, gate_up=BlockedLinear(self.gate_up), down=BlockedLinear(self.down))
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """All of them."""
+        return self.qkv, self.output, self.gate_up, self.down
+
+    def blocked(self, probe: RowProbe) -> "Layer":
+        """The same layer, its linears run so that a row's bits do not depend on the others."""
+        qkv, output, gate_up, down = (probe.blocked(linear) for linear in self.linears)
+        return replace(self, qkv=qkv, output=output, gate_up=gate_up, down=down)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ from lope.core.errors import ModelError
 from lope.models.lean.config import DecoderConfig
 from lope.models.lean.embedding import Embedding, TableEmbedding
 from lope.models.lean.layer import Layer
-from lope.models.lean.linear import Linear, pack
+from lope.models.lean.linear import Linear, can_pack, has_bfloat16, pack
 from lope.models.lean.rope import Rotary, interleave
+from lope.models.lean.row_probe import RowProbe
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,18 @@ class Weights:
     norm: Tensor
     head: Linear
     rotary: Rotary = field(repr=False)
+    probe: RowProbe = field(default_factory=RowProbe, repr=False)
+
+    @property
+    def can_be_invariant(self) -> bool:
+        """Whether the kernels here let a row's bits be the same in any pass.
+
+        Where the CPU only emulates bfloat16 they do not: attention rounds by the shape of the pass.
+        """
+        if self.dtype == torch.bfloat16 and not has_bfloat16():
+            return False
+        linears = [linear for layer in self.layers for linear in layer.linears]
+        return can_pack(self.dtype, self.device) and self.probe.all_invariant([*linears, self.head])
 
     def truncated(self, layers: int) -> "Weights":
         """The first `layers` layers under the same norm and head."""
