@@ -14,7 +14,7 @@ from lope.core.protocols import Ask, Step
 from lope.core.rows import Rows
 from lope.core.sampling import Sampling
 from lope.drafters.autoregressive import AutoregressiveDrafter
-from lope.drafters.trimmed import TrimmedDraftModel
+from lope.drafters.vocabulary import RespelledDraftModel, Trimmed
 from lope.models.table_draft import TableDraftModel
 from lope.shapes import SHAPES
 from lope.stops.never import NeverStop
@@ -34,7 +34,7 @@ class Narrow(TableDraftModel):
         return [(Rows(self.table.after(level).float(), None, 4, float("-inf")), None) for level in contexts]
 
 
-MODEL = TrimmedDraftModel(Narrow(4), KEPT, SIZE)
+MODEL = RespelledDraftModel(Narrow(4), Trimmed(KEPT, SIZE))
 
 
 def drafted(sampling: Sampling, shape: str = "rsd_s:width=3,depth=3", prompts: Any = ((0, 1),)) -> list[Draft]:
@@ -60,7 +60,7 @@ def test_rows_are_over_the_whole_vocabulary_and_removed_tokens_impossible() -> N
 
 
 def test_a_head_that_keeps_all_is_a_whole_head() -> None:
-    whole = TrimmedDraftModel(Narrow(4), torch.arange(4), 4)
+    whole = RespelledDraftModel(Narrow(4), Trimmed(torch.arange(4), 4))
     [(rows, _)] = whole.step([Step(whole.open(Prompt((0, 1)), None), EMPTY, (ROOT,))])
     assert rows.ids is None
 

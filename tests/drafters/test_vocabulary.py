@@ -6,7 +6,7 @@ from lope.core.draft import EMPTY
 from lope.core.prompt import Prompt
 from lope.core.protocols import Step
 from lope.core.rows import Rows
-from lope.drafters.vocabulary import FittedDraftModel
+from lope.drafters.vocabulary import Fitted, RespelledDraftModel
 from lope.models.table_draft import TableDraftModel
 
 
@@ -19,7 +19,7 @@ class Trimmed(TableDraftModel):
 
 
 def row(model, size: int) -> Rows:
-    fitted = FittedDraftModel(model, size)
+    fitted = RespelledDraftModel(model, Fitted(size))
     session = fitted.open(Prompt((0, 1)), None)
     [(rows, hidden)] = fitted.step([Step(session, EMPTY, (-1,))])
     assert hidden is None

@@ -7,8 +7,9 @@ from lope.core.chance import KeyedChance
 from lope.core.prompt import Prompt
 from lope.core.protocols import Ask
 from lope.core.sampling import Sampling
+from lope.drafters.around import AroundDrafter
 from lope.drafters.autoregressive import AutoregressiveDrafter
-from lope.drafters.waiting import WaitingDrafter
+from lope.drafters.waiting import when_ready
 from lope.models.table_draft import TableDraftModel, TableDraftSession
 from lope.shapes.rsd_s import RsdSShape
 from lope.stops.never import NeverStop
@@ -28,7 +29,7 @@ class Late(TableDraftModel):
 
 
 INNER: Any = AutoregressiveDrafter(Late(), RsdSShape(2, 2), NeverStop(), name="late")
-DRAFTER: Any = WaitingDrafter(INNER)
+DRAFTER: Any = AroundDrafter(INNER, when_ready)
 
 
 def ask(ids: tuple[int, ...]) -> Ask[Any]:

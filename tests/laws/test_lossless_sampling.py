@@ -27,10 +27,11 @@ from lope.core.rows import Rows
 from lope.core.sampling import Sampling
 from lope.core.statistics import chi_square
 from lope.drafters import DRAFTERS
+from lope.drafters.around import AroundDrafter
 from lope.drafters.autoregressive import AutoregressiveDrafter
 from lope.drafters.own_sampling import OwnSampling
-from lope.drafters.trimmed import TrimmedDraftModel
-from lope.drafters.waiting import WaitingDrafter
+from lope.drafters.vocabulary import RespelledDraftModel, Trimmed
+from lope.drafters.waiting import when_ready
 from lope.engine.ending import TextEnding
 from lope.engine.loop import Loop
 from lope.engine.planted import Arrange, FaultyVerifier, dropped, merged, rearranged, shuffled, unrenormalised
@@ -107,9 +108,9 @@ def taught() -> dict[str, Drafter[Any, Any]]:
             model: DraftModel[Any, Any] = FeatureDraftModel(feature_weights(folder, REAL.embedding, REAL.context))
         else:
             model = LeanDraftModel(Decoder(standalone_weights(folder, REAL.embedding), invariant=False))
-        trimmed = TrimmedDraftModel(model, folder.tensors["kept"], VOCABULARY)
+        trimmed = RespelledDraftModel(model, Trimmed(folder.tensors["kept"], VOCABULARY))
         made = AutoregressiveDrafter(trimmed, SHAPES.make(WISHES.get(shape, shape)), STOPS.make("never"))
-        found[f"{kind}, {shape}"] = WaitingDrafter(made) if kind == "eagle" else made
+        found[f"{kind}, {shape}"] = AroundDrafter(made, when_ready) if kind == "eagle" else made
     return found
 
 

@@ -64,3 +64,12 @@ def test_nothing_to_learn_and_no_features_are_one_clear_line() -> None:
         Batches([], length=8, rows=1, seed=0, features=False)
     with pytest.raises(UsageError, match="no hidden states"):
         Batches([sequence(0, 2, 3)], length=8, rows=1, seed=0, features=True).at(0, 0)
+
+
+def test_where_a_number_leads_does_not_depend_on_what_was_asked_before() -> None:
+    """Epochs are packed differently, into different numbers of rows: a resumed training counts as the whole one."""
+    uneven = [sequence(number, 2, 3 + (7 * number) % 23) for number in range(23)]
+    asked, fresh = (Batches(uneven, length=32, rows=1, seed=2, features=False) for _ in range(2))
+    for epoch in range(6):
+        asked.at(epoch, 0)
+        assert asked.per_epoch == fresh.per_epoch

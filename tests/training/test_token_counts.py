@@ -8,10 +8,11 @@ import torch
 from tests.training.folders import distilled, drafter
 
 from lope.core.errors import UsageError
+from lope.drafters.around import AroundDrafter
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.models.loaded import LoadedModel
-from lope.training.listening_drafter import ListeningDrafter
+from lope.training.listener import Listener
 from lope.training.token_counts import TokenCounts, prompts_of
 
 
@@ -61,12 +62,13 @@ def test_a_listened_drafter_drafts_what_it_would(tiny_model: Callable[..., Loade
     model = tiny_model()
     folder = drafter(tmp_path / "drafter", model, "standalone")
     parts = Parts(f"standalone:path={folder.path}", policy="fixed:depth=3")
-    heard = ListeningDrafter(parts.make_drafter(model), torch.zeros(model.backend.vocab_size, dtype=torch.float64))
+    listener = Listener(torch.zeros(model.backend.vocab_size, dtype=torch.float64))
+    heard = AroundDrafter(parts.make_drafter(model), listener)
     settings = {"max_new_tokens": 16, "temperature": 1.0, "seed": 3, "ignore_stop": True}
     said = Engine(model, parts, exact=False, drafter=heard).generate("the cat", **settings)
     alone = Engine(model, parts, exact=False).generate("the cat", **settings)
     assert said.tokens == alone.tokens
-    assert float(heard.heard.sum()) == pytest.approx(said.stats.drafted, abs=1e-3)
+    assert float(listener.heard.sum()) == pytest.approx(said.stats.drafted, abs=1e-3)
 
 
 def test_prompts_come_from_lines_where_there_is_no_set(tiny_model: Callable[..., LoadedModel], tmp_path: Path) -> None:

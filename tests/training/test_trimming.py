@@ -17,11 +17,12 @@ from lope.core.prompt import Path as Ids
 from lope.core.prompt import Prompt
 from lope.core.protocols import Ask, Job
 from lope.core.scores import ALL, Needs
+from lope.drafters.around import AroundDrafter
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
-from lope.training.listening_drafter import ListeningDrafter
+from lope.training.listener import Listener
 from lope.training.token_counts import TokenCounts
 from lope.training.trimming import Trimming
 from lope.training.vocabulary import always_kept
@@ -117,13 +118,13 @@ def test_a_folder_that_holds_something_is_left_alone(tiny_model: Callable[..., L
 
 
 @dataclass(eq=False)
-class Recorder(ListeningDrafter):
+class Recorder(Listener):
     """Keeps the law at the root of every draft, by the length of its context."""
 
     laws: dict[int, Tensor] = field(default_factory=dict)
 
-    def propose(self, asks: Sequence[Ask[Any]]) -> list[Draft]:
-        drafts = self.drafter.propose(asks)
+    def __call__(self, propose: Any, asks: Sequence[Ask[Any]]) -> list[Draft]:
+        drafts: list[Draft] = propose(asks)
         for ask, draft in zip(asks, drafts, strict=True):
             if draft.laws is not None:
                 self.laws[ask.sampler.length] = draft.laws.dense(draft.law_of[0])
@@ -133,8 +134,8 @@ class Recorder(ListeningDrafter):
 def first_law(model: LoadedModel, folder: DrafterFolder, ids: Ids, seed: int) -> tuple[Ids, Tensor]:
     """(context, the drafter's law there): the first that it draws from in an answer."""
     parts = Parts(f"{folder.about.kind}:path={folder.path}", policy="fixed:depth=1")
-    recorder = Recorder(parts.make_drafter(model), torch.zeros(0))
-    answer = Engine(model, parts, exact=False, drafter=recorder).generate(
+    recorder = Recorder(torch.zeros(0))
+    answer = Engine(model, parts, exact=False, drafter=AroundDrafter(parts.make_drafter(model), recorder)).generate(
         Prompt(ids), max_new_tokens=3, temperature=1.0, seed=seed, ignore_stop=True
     )
     length = min(recorder.laws)

@@ -11,11 +11,11 @@ from lope.bench.evaluation import Evaluation
 from lope.bench.operating_point import OperatingPoint
 from lope.bench.point_figures import PointFigures
 from lope.bench.record import Row
-from lope.bench.results_file import write_whole
 from lope.bench.speed import SpeedRun, SpeedSettings
 from lope.bench.summary import Figures
 from lope.core.cost import Calibration
 from lope.core.errors import UsageError
+from lope.core.whole_file import write_whole
 from lope.engine.calibration import EngineCalibration
 from lope.models.config_json import read_json
 from lope.models.drafter_folder import ABOUT, DrafterFolder

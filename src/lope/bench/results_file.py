@@ -1,20 +1,17 @@
 """`results.json`: settings, machine and every row, whole on the disk after each one. Schema: docs/benchmarks.md."""
 
-import contextlib
-import errno
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lope.bench.record import Row
-from lope.core.errors import RunError, UsageError
+from lope.core.errors import UsageError
+from lope.core.whole_file import write_whole
 
 SCHEMA = 1
 KIND = "lope bench speed"
 NAME = "results.json"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ResultsFile:
@@ -101,24 +98,6 @@ def read_document(path: Path) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path}: is damaged ({type(error).__name__}: {error})") from None
     return document
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is whole or as before. Raises RunError with one clear line."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        kept = "; what was finished before is kept" if path.exists() else ""
-        why = "the disk is full" if error.errno in _FULL else error.strerror
-        raise RunError(f"{path}: cannot be written: {why}{kept}") from None
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def speed(
     out: Annotated[Path, typer.Option(help="folder for results.json and report.html")] = Path("bench-speed"),
-    suite: Annotated[Path | None, typer.Option(help="JSON lines: id, category, turns; default: the built-in")] = None,
-    per_category: Annotated[int | None, typer.Option(help="only the first so many prompts of each category")] = None,
+    suite: opt.Suite = None,
+    per_category: opt.PerCategory = None,
     max_new_tokens: opt.MaxNewTokens = 64,
     config: Annotated[
         list[str] | None,
@@ -35,7 +35,7 @@ def speed(
     seed: Annotated[int, typer.Option(help="of the order of the prompts, and of what is drawn")] = 0,
     assistant: Annotated[Path | None, typer.Option(help="a smaller model's folder, for peers that can use one")] = None,
     peer_timeout: Annotated[float, typer.Option(help="seconds that a peer may take for one answer")] = 300.0,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")] = True,
+    resume: opt.Resume = True,
     json: opt.AsJson = False,
 ) -> None:
     """Answer a suite of prompts with several systems, interleaved; write results.json and report.html."""

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-# a feature drafter reads three layers: an early one, the middle one, a late one; smaller targets have no such three
-_FEWEST_LAYERS = 6
-
 
 @app.command()
 def distill(
@@ -124,10 +121,12 @@ def _drawing(
 
 
 def _layers(text: str, num_layers: int) -> tuple[int, ...]:
-    if text == "none" or (text == "auto" and num_layers < _FEWEST_LAYERS):
+    from lope.training.distillation import FEWEST_LAYERS, feature_layers
+
+    if text == "none" or (text == "auto" and num_layers < FEWEST_LAYERS):
         return ()
     if text == "auto":
-        return (2, num_layers // 2, num_layers - 3)
+        return feature_layers(num_layers)
     parts = text.split("-")
     if not all(part.isdecimal() and int(part) <= num_layers for part in parts):
         raise SettingError(f"--layers are none, auto, or numbers from 0 to {num_layers} as in 2-15-27, not {text!r}")
@@ -156,23 +155,19 @@ def _distilling(
     from lope.training.distiller import Distiller
     from lope.training.prompt_sources import FilePrompts, OwnPrompts, PromptSource
 
-    prompts, seed, backend = settings["prompts"], settings["seed"], model.backend
+    prompts, seed = settings["prompts"], settings["seed"]
     source: PromptSource = OwnPrompts() if prompts == "own" else FilePrompts.read(Path(prompts), seed)
     source.opening(0, model)  # says what is wrong before there is a folder
     checks.at_least("width", settings["width"], 1)
-    manifest = Manifest(
-        target=model.name,
-        tokenizer=model.tokenizer.fingerprint,
-        vocab_size=backend.vocab_size,
-        hidden_size=backend.hidden_size,
+    manifest = Manifest.begun(
+        model,
         prompts=source.name,
         temperatures=settings["temperatures"],
         top_p=settings["top_p"],
         top_k=kept["top_k"],
-        layers=_layers(kept["layers"], backend.num_layers),
+        layers=_layers(kept["layers"], model.backend.num_layers),
         max_new_tokens=settings["max_new_tokens"],
         seed=seed,
-        dtype=backend.dtype,
         prompts_sha256=source.sha256,
     )
     place = DistilledSet.begin(out, manifest)

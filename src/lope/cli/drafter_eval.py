@@ -24,8 +24,8 @@ def evaluate(
     drafter: Annotated[Path, typer.Argument(help="a drafter folder (lope drafter train)")],
     out: Annotated[Path, typer.Option(help="folder for results.json and report.html; the same command goes on there")],
     target: opt.Model = "smollm2",
-    suite: Annotated[Path | None, typer.Option(help="JSON lines: id, category, turns; default: the built-in")] = None,
-    per_category: Annotated[int | None, typer.Option(help="only the first so many prompts of each category")] = None,
+    suite: opt.Suite = None,
+    per_category: opt.PerCategory = None,
     max_new_tokens: opt.MaxNewTokens = 64,
     shape: Annotated[
         list[str] | None,
@@ -45,7 +45,7 @@ def evaluate(
     threads: opt.Threads = None,
     exact: opt.Exact = None,
     seed: Annotated[int, typer.Option(help="of the order of the prompts, and of what is drawn")] = 0,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")] = True,
+    resume: opt.Resume = True,
     json: opt.AsJson = False,
 ) -> None:
     """Run DRAFTER over a suite at several operating points beside plain decoding; name the fastest by calibration."""

@@ -35,6 +35,7 @@ def trim(
     _check(counts, sets, text)
 
     from lope.core import checks
+    from lope.drafters.shipped_drafters import differences
     from lope.engine.opening import set_threads
     from lope.models.drafter_folder import DrafterFolder
     from lope.models.loading import load
@@ -48,8 +49,8 @@ def trim(
         set_threads(threads)
     folder = DrafterFolder.read(drafter)
     model = load(target, dtype=dtype, progress=not json)
-    if folder.about.target.tokenizer != model.tokenizer.fingerprint:
-        raise UsageError(f"{drafter}: was trained for another tokenizer than that of {target}: name its --target")
+    for difference in differences(folder.about.target, model):
+        raise UsageError(f"{drafter}: the drafter was made for {difference}: name its --target")
     if counts == "target":
         counted = TokenCounts.of_target(model, sets)
     elif counts == "text" and text is not None:

@@ -1,5 +1,6 @@
 """The options that verbs share, each written once: which model, which parts, how tokens are chosen."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,9 @@ RepetitionPenalty = Annotated[float, typer.Option(help="1.0 is none")]
 StopString = Annotated[list[str] | None, typer.Option(help="end before this text; repeatable")]
 Seed = Annotated[int | None, typer.Option(help="default: drawn, and printed")]
 MaxNewTokens = Annotated[int, typer.Option(help="at most this many tokens")]
+Suite = Annotated[Path | None, typer.Option(help="JSON lines: id, category, turns; default: the built-in")]
+PerCategory = Annotated[int | None, typer.Option(help="only the first so many prompts of each category")]
+Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="go on with the results in --out")]
 System = Annotated[str | None, typer.Option(help="the system prompt")]
 
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from lope.drafters.around import AroundDrafter
 from lope.drafters.autoregressive import AutoregressiveDrafter
 from lope.drafters.own_sampling import OwnSampling
 from lope.drafters.trained import trained_drafter
-from lope.drafters.trimmed import TrimmedDraftModel
-from lope.drafters.waiting import WaitingDrafter
+from lope.drafters.vocabulary import RespelledDraftModel, Trimmed
+from lope.drafters.waiting import when_ready
 from lope.drafters.workshop import Workshop
 from lope.models.lean.drafter_weights import feature_weights
 from lope.models.lean.feature_draft_model import FeatureDraftModel
@@ -29,16 +30,16 @@ class EagleDrafter:
     def __post_init__(self) -> None:
         self._own()
 
-    def attach(self, workshop: Workshop) -> WaitingDrafter[Any, Any]:
+    def attach(self, workshop: Workshop) -> AroundDrafter[Any, Any]:
         """Load the drafter. Raises UsageError where it was not made for the target."""
         target = workshop.target
         folder = trained_drafter("eagle", self.path, target)
         table = target.backend.embedding
         model = FeatureDraftModel(feature_weights(folder, table, target.backend.context))
-        trimmed = TrimmedDraftModel(model, folder.tensors["kept"].to(table.device), target.backend.vocab_size)
-        return WaitingDrafter(
-            AutoregressiveDrafter(trimmed, workshop.shape, workshop.stop, name="eagle", own=self._own())
-        )
+        kept = folder.tensors["kept"].to(table.device)
+        trimmed = RespelledDraftModel(model, Trimmed(kept, target.backend.vocab_size))
+        drafter = AutoregressiveDrafter(trimmed, workshop.shape, workshop.stop, name="eagle", own=self._own())
+        return AroundDrafter(drafter, when_ready)
 
     def _own(self) -> OwnSampling:
         return OwnSampling(self.temperature, self.top_k, self.top_p)

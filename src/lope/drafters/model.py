@@ -7,7 +7,7 @@ from lope.core.errors import UsageError
 from lope.core.protocols import DraftModel
 from lope.drafters.autoregressive import AutoregressiveDrafter
 from lope.drafters.own_sampling import OwnSampling
-from lope.drafters.vocabulary import FittedDraftModel
+from lope.drafters.vocabulary import Fitted, RespelledDraftModel
 from lope.drafters.window import WindowedDraftModel, draft_room
 from lope.drafters.workshop import Workshop
 
@@ -37,7 +37,7 @@ class ModelDrafter:
             )
         model: DraftModel[Any, Any] = drafter.backend.draft_model()
         if drafter.backend.vocab_size != target.backend.vocab_size:
-            model = FittedDraftModel(model, target.backend.vocab_size)
+            model = RespelledDraftModel(model, Fitted(target.backend.vocab_size))
         return AutoregressiveDrafter(
             WindowedDraftModel(model, drafter.backend.context),
             workshop.shape,

@@ -6,7 +6,7 @@ from typing import Any
 from lope.drafters.autoregressive import AutoregressiveDrafter
 from lope.drafters.own_sampling import OwnSampling
 from lope.drafters.trained import trained_drafter
-from lope.drafters.trimmed import TrimmedDraftModel
+from lope.drafters.vocabulary import RespelledDraftModel, Trimmed
 from lope.drafters.window import WindowedDraftModel, draft_room
 from lope.drafters.workshop import Workshop
 from lope.models.lean.decoder import Decoder
@@ -35,7 +35,8 @@ class StandaloneDrafter:
         folder = trained_drafter("standalone", self.path, target)
         table, context = target.backend.embedding, folder.about.decoder.context
         model = LeanDraftModel(Decoder(standalone_weights(folder, table), invariant=False))
-        trimmed = TrimmedDraftModel(model, folder.tensors["kept"].to(table.device), target.backend.vocab_size)
+        kept = folder.tensors["kept"].to(table.device)
+        trimmed = RespelledDraftModel(model, Trimmed(kept, target.backend.vocab_size))
         return AutoregressiveDrafter(
             WindowedDraftModel(trimmed, context),
             workshop.shape,

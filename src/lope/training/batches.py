@@ -38,6 +38,7 @@ class Batches:
     """Numbered batches: the same number is the same batch, so that an interrupted training goes on exactly.
 
     length: places in a row. rows: rows in a batch. features: whether batches hold the target's hidden states.
+    per_epoch: about how many batches the set fills once.
     joined: the share of rows that are one long document, as a conversation of many turns is: so a drafter meets
         distances that no single sequence of the set has.
     """
@@ -55,12 +56,9 @@ class Batches:
         self._joined = joined
         self._epoch = -1
         self._plan: list[list[int]] = []
-
-    @property
-    def per_epoch(self) -> int:
-        """About how many batches the set fills once (packing differs a little between epochs)."""
-        self._turn_to(max(0, self._epoch))
-        return max(1, len(self._plan) // self._rows)
+        self._turn_to(0)
+        # of the first epoch, for all: packing differs a little between epochs, and the same number is the same batch
+        self.per_epoch = max(1, len(self._plan) // self._rows)
 
     def at(self, epoch: int, number: int) -> Batch:
         """Batch `number` of an epoch; beyond its end the epoch begins again."""

@@ -4,7 +4,8 @@ import json
 from collections.abc import Generator
 from pathlib import Path
 
-from lope.core.errors import RunError, UsageError
+from lope.core.errors import UsageError
+from lope.core.whole_file import write_whole
 from lope.models.loaded import LoadedModel
 from lope.training.distilled_set import DistilledSet, Manifest
 from lope.training.distiller import Distiller, Progress
@@ -13,14 +14,18 @@ from lope.training.prompt_sources import FilePrompts, OwnPrompts, PromptSource
 # greedy answers count most: they are what most users ask for
 _TEMPERATURES = (0.0, 0.0, 0.0, 0.7, 1.0)
 _TOP_P, _TOP_K, _MAX_NEW_TOKENS, _WIDTH = 0.95, 64, 160, 96
+# smaller targets have no early, middle and late layer
+FEWEST_LAYERS = 6
 # seconds that a kill may not have counted
 _NOTING = 5.0
 
 
 def feature_layers(layers: int) -> tuple[int, ...]:
     """EAGLE-3's own choice: low, middle and high. Raises UsageError for a target of too few layers."""
-    if layers < 6:
-        raise UsageError(f"a target of {layers} layers has too few for a drafter that reads three of them (at least 6)")
+    if layers < FEWEST_LAYERS:
+        raise UsageError(
+            f"a target of {layers} layers has too few for a drafter that reads three of them (at least {FEWEST_LAYERS})"
+        )
     return 2, layers // 2, layers - 3
 
 
@@ -31,11 +36,8 @@ class Distillation:
         layers = model.backend.num_layers
         self._model = model
         self._source: PromptSource = OwnPrompts() if prompts == "own" else FilePrompts.read(Path(prompts), seed)
-        manifest = Manifest(
-            target=model.name,
-            tokenizer=model.tokenizer.fingerprint,
-            vocab_size=model.backend.vocab_size,
-            hidden_size=model.backend.hidden_size,
+        manifest = Manifest.begun(
+            model,
             prompts=self._source.name,
             temperatures=_TEMPERATURES,
             top_p=_TOP_P,
@@ -57,12 +59,12 @@ class Distillation:
                 latest = progress.seconds
                 if latest - noted > _NOTING:
                     noted = latest
-                    self._note(spent + noted)
+                    write_whole(self._clock, json.dumps(spent + noted))
                 yield progress
         finally:
             try:
                 if latest > noted:
-                    self._note(spent + latest)
+                    write_whole(self._clock, json.dumps(spent + latest))
             finally:
                 self._place.close()
 
@@ -77,12 +79,3 @@ class Distillation:
         if isinstance(spent, bool) or not isinstance(spent, int | float) or not spent >= 0:
             raise UsageError(f"{self._clock}: does not say how many seconds were spent: {spent!r}")
         return float(spent)
-
-    def _note(self, seconds: float) -> None:
-        """Whole or not at all. Raises RunError."""
-        partial = self._clock.with_suffix(".partial")
-        try:
-            partial.write_text(json.dumps(seconds), encoding="utf-8")
-            partial.replace(self._clock)
-        except OSError as error:
-            raise RunError(f"{self._clock}: cannot be written: {error.strerror or error}") from None

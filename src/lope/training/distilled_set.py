@@ -4,9 +4,7 @@ A folder of `manifest.json` and `shard-00000.safetensors`, `shard-00001.safetens
 `training/shard.py` says what is in one.
 """
 
-import errno
 import json
-import os
 from collections.abc import Iterator
 from collections.abc import Sequence as Many
 from dataclasses import replace
@@ -16,13 +14,13 @@ from torch import Tensor
 
 from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import RunError, UsageError
+from lope.core.whole_file import write_whole
 from lope.training.manifest import Manifest
 from lope.training.shard import Sequence, Shard, Text, packed
 
 __all__ = ["DistilledSet", "Manifest", "Sequence"]
 
 _MANIFEST = "manifest.json"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class DistilledSet:
@@ -147,21 +145,11 @@ class DistilledSet:
 
     def _write(self, name: str, content: bytes) -> None:
         """Whole or not at all. Raises RunError."""
-        path = self.folder / name
-        partial = path.with_name(f".{name}.partial")
         try:
-            with partial.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            reason = "the disk is full" if error.errno in _FULL else error.strerror or str(error)
-            raise RunError(
-                f"{path}: cannot be written: {reason}; the shards before it are whole, and the same command goes on "
-                "from there"
-            ) from None
+            write_whole(self.folder / name, content)
+        except RunError as error:
+            words = "the shards before it are whole, and the same command goes on from there"
+            raise RunError(f"{error}; {words}") from None
 
 
 def _refuse_others(place: DistilledSet, manifest: Manifest) -> None:

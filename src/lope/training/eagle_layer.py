@@ -5,10 +5,10 @@ chain's own keys are met element by element: no matrix of steps x places.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lope.models.lean.config import DecoderConfig
+from lope.training.gated_mlp import GatedMlp
 from lope.training.packed_attention import PackedRotary
 
 # B rows, T places, R roots of a row, k key-value heads, g query heads of each, w head_dim, d hidden size.
@@ -83,7 +83,7 @@ class EagleLayer(nn.Module):
         self.hidden_norm = nn.RMSNorm(config.hidden_size, eps=config.norm_eps)
         self.self_attn = EagleAttention(config)
         self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.norm_eps)
-        self.mlp = _Mlp(config)
+        self.mlp = GatedMlp(config)
 
     def inputs(self, embedded: Tensor, hidden: Tensor) -> Tensor:
         """What attention reads: [..., 2·d]."""
@@ -93,14 +93,3 @@ class EagleLayer(nn.Module):
         """hidden [B, R, d] of the roots -> [B, R, d]."""
         x = hidden + self.self_attn(inputs, rotary, context)
         return x + self.mlp(self.post_attention_layernorm(x))  # type: ignore[no-any-return]
-
-
-class _Mlp(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))  # type: ignore[no-any-return]

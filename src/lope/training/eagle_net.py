@@ -18,7 +18,7 @@ from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
 from lope.training.eagle_layer import EagleContext, EagleLayer
-from lope.training.losses.law import Loss, TargetLaw
+from lope.training.losses.law import Loss, TargetLaw, columns
 from lope.training.packed_attention import PackedRotary
 from lope.training.pupil import Lesson
 
@@ -47,9 +47,7 @@ class EagleNet(nn.Module):
         self.config = config
         self.register_buffer("embedding", embedding, persistent=False)
         self.register_buffer("kept", kept, persistent=False)
-        column = torch.full((embedding.shape[0],), -1, dtype=torch.int64)
-        column[kept] = torch.arange(len(kept))
-        self.register_buffer("column", column, persistent=False)
+        self.register_buffer("column", columns(kept, len(embedding)), persistent=False)
         # a parameter that is not learned: checkpoints hold parameters, and `fc` means nothing without it
         self.feature_size = nn.Parameter(torch.ones(features * width), requires_grad=False)
         self.fc = nn.Linear(features * width, width, bias=False)

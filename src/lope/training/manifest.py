@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lope.core.errors import UsageError
+from lope.models.loaded import LoadedModel
 
 FORMAT = 1
 # measured, not asked for
@@ -76,6 +77,19 @@ class Manifest:
     outside_tokens: int = 0
 
     @classmethod
+    def begun(cls, model: LoadedModel, **settings: Any) -> "Manifest":
+        """Of a set that this target begins. settings: the fields that it does not say itself."""
+        backend = model.backend
+        return cls(
+            target=model.name,
+            tokenizer=model.tokenizer.fingerprint,
+            vocab_size=backend.vocab_size,
+            hidden_size=backend.hidden_size,
+            dtype=backend.dtype,
+            **settings,
+        )
+
+    @classmethod
     def of(cls, row: Any, where: object) -> "Manifest":
         """From JSON. Raises UsageError, naming `where` it was read."""
         if not isinstance(row, dict) or "format" not in row:
@@ -90,6 +104,15 @@ class Manifest:
             if not fits(getattr(found, name)):
                 raise UsageError(f"{where}: is not the manifest of a distilled set: {name} is {row.get(name)!r}")
         return found
+
+    def check(self, model: LoadedModel, where: object) -> None:
+        """Raise UsageError, naming `where` the set is, if its tokens are not those of a model."""
+        if self.tokenizer != model.tokenizer.fingerprint:
+            raise UsageError(f"{where}: was distilled with another tokenizer than that of {model.name}")
+        if self.vocab_size != model.backend.vocab_size:
+            raise UsageError(
+                f"{where}: was distilled from {self.vocab_size} tokens, {model.name} has {model.backend.vocab_size}"
+            )
 
     def document(self) -> dict[str, Any]:
         """As JSON."""

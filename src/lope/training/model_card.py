@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lope.core.errors import RunError
+from lope.core.whole_file import write_whole
 from lope.models.config_json import read_json
 from lope.models.drafter_folder import ABOUT
 
@@ -54,13 +54,7 @@ _LIMITS = (
 def write_card(folder: Path) -> None:
     """Write the README.md of a drafter folder from its drafter.json. Raises ModelError or RunError, one line."""
     text = ModelCard(folder.resolve().name, read_json(folder / ABOUT)).text()
-    partial = folder / f".{CARD}.partial"
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(folder / CARD)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise RunError(f"{folder / CARD}: cannot be written: {error.strerror or error}") from None
+    write_whole(folder / CARD, text)
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,8 @@ def read_text(texts: Iterable[str], name: str, model: LoadedModel, length: int) 
     found = [part for part in parts if len(part) >= _SHORTEST]
     if not found:
         raise UsageError(f"{name}: holds no text of {_SHORTEST} tokens")
-    manifest = Manifest(
-        target=model.name,
-        tokenizer=model.tokenizer.fingerprint,
-        vocab_size=model.backend.vocab_size,
-        hidden_size=model.backend.hidden_size,
+    manifest = Manifest.begun(
+        model,
         prompts=f"text of {name}",
         temperatures=(1.0,),
         top_p=1.0,

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
-from lope.training.losses.law import Loss, TargetLaw
+from lope.training.gated_mlp import GatedMlp
+from lope.training.losses.law import Loss, TargetLaw, columns
 from lope.training.packed_attention import PackedRotary, attend, causal_mask
 from lope.training.pupil import Lesson
 
@@ -29,9 +30,7 @@ class StandaloneNet(nn.Module):
         # not learned, not written: the target's own
         self.register_buffer("embedding", embedding.float(), persistent=False)
         self.register_buffer("kept", kept, persistent=False)
-        column = torch.full((embedding.shape[0],), -1, dtype=torch.int64)
-        column[kept] = torch.arange(len(kept))
-        self.register_buffer("column", column, persistent=False)
+        self.register_buffer("column", columns(kept, len(embedding)), persistent=False)
         self.embed_projection = nn.Linear(embedding.shape[1], config.hidden_size, bias=False)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_layers))
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.norm_eps)
@@ -65,7 +64,7 @@ class _Layer(nn.Module):
         self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.norm_eps)
         self.self_attn = _Attention(config)
         self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.norm_eps)
-        self.mlp = _Mlp(config)
+        self.mlp = GatedMlp(config)
 
     def forward(self, x: Tensor, rotary: PackedRotary, mask: Tensor) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), rotary, mask)
@@ -88,17 +87,6 @@ class _Attention(nn.Module):
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
         return self.o_proj(attend(rotary(queries), rotary(keys), values, mask))  # type: ignore[no-any-return]
-
-
-class _Mlp(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))  # type: ignore[no-any-return]
 
 
 class StandalonePupil:

@@ -161,7 +161,7 @@ class Teaching:
             layers=self.sets[0].manifest.layers if pupil.needs_features else (),
             storage=self.lessons.storage,
             recipe={
-                **asdict(self.lessons),
+                **self._lessons(),
                 "learning_rate": self.settings.learning_rate,
                 "sets": [asdict(place.manifest) for place in self.sets],
                 "trained_tokens": state.tokens,
@@ -171,6 +171,13 @@ class Teaching:
         )
         DrafterFolder.write(self.out, about, pupil.tensors())
         write_card(self.out)
+
+    def _lessons(self) -> dict[str, Any]:
+        """Those that were given: sizes of a stand-alone drafter, and plain text, only where there were such."""
+        unused = [] if self.texts else ["text"]
+        if self.lessons.kind == "eagle":
+            unused += ["hidden", "layers", "context"]
+        return {name: value for name, value in asdict(self.lessons).items() if name not in unused}
 
     def _check(self, begun: DrafterFolder) -> None:
         if begun.about.kind != self.lessons.kind:
@@ -203,13 +210,7 @@ def _refuse_unfit(model: LoadedModel, sets: Seq[DistilledSet], *, features: bool
     """Raise UsageError where a set is another target's, or the sets hold other hidden states than the first."""
     for place in sets:
         about = place.manifest
-        if about.tokenizer != model.tokenizer.fingerprint:
-            raise UsageError(f"{place.folder}: was distilled with another tokenizer than that of {model.name}")
-        if about.vocab_size != model.backend.vocab_size:
-            raise UsageError(
-                f"{place.folder}: was distilled from {about.vocab_size} tokens, {model.name} has "
-                f"{model.backend.vocab_size}"
-            )
+        about.check(model, place.folder)
         if not features:
             continue
         if about.hidden_size != model.backend.hidden_size:

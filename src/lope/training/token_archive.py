@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lope.core.errors import RunError, UsageError
+from lope.core.errors import UsageError
+from lope.core.whole_file import write_whole
 from lope.models.loaded import LoadedModel
 from lope.training.distilled_set import DistilledSet
 from lope.training.manifest import Manifest
@@ -82,13 +83,7 @@ class TokenArchive:
     def write(self, path: Path) -> None:
         """Into one file, whole or not at all. Raises RunError where it cannot be written."""
         content = lzma.compress(b"".join(self._parts()), format=lzma.FORMAT_XZ, filters=_FILTERS)
-        partial = path.with_name(f".{path.name}.partial")
-        try:
-            partial.write_bytes(content)
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+        write_whole(path, content)
 
     def _parts(self) -> Iterator[bytes]:
         tokens = torch.cat([text.tokens for text in self.texts]).numpy()

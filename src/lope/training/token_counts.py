@@ -13,13 +13,13 @@ from torch import Tensor
 
 from lope.core.errors import UsageError
 from lope.core.prompt import Prompt
+from lope.drafters.around import AroundDrafter
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
-from lope.training import distilled_set
 from lope.training.distilled_set import DistilledSet
-from lope.training.listening_drafter import ListeningDrafter
+from lope.training.listener import Listener
 from lope.training.prompt_sources import read_lines
 from lope.training.shard import Text
 from lope.training.vocabulary import count_answers, count_text
@@ -27,7 +27,6 @@ from lope.training.vocabulary import count_answers, count_text
 # of so many texts one is not counted: what is covered of it is what will be covered of others
 _HELD_OUT = 10
 _DEPTH = 4
-_NOTHING = torch.empty(0, 0)
 T = TypeVar("T")
 
 
@@ -41,8 +40,7 @@ class TokenCounts:
     @classmethod
     def of_target(cls, model: LoadedModel, sets: Sequence[Path]) -> "TokenCounts":
         """Over the answers of distilled sets. Raises UsageError for a set that is empty or of another tokenizer."""
-        answers = [_bare(text) for text in _texts(model, sets)]
-        return _divided(answers, lambda some: count_answers(some, model.backend.vocab_size))
+        return _divided(_texts(model, sets), lambda some: count_answers(some, model.backend.vocab_size))
 
     @classmethod
     def of_text(cls, model: LoadedModel, path: Path) -> "TokenCounts":
@@ -59,8 +57,8 @@ class TokenCounts:
         speak by itself, and this is where its head is asked: so both kinds are heard at their work.
         """
         parts = Parts(f"{folder.about.kind}:path={folder.path}", policy=f"fixed:depth={_DEPTH}")
-        listener = ListeningDrafter(parts.make_drafter(model), torch.zeros(0))
-        engine = Engine(model, parts, exact=False, drafter=listener)
+        listener = Listener(torch.zeros(0))
+        engine = Engine(model, parts, exact=False, drafter=AroundDrafter(parts.make_drafter(model), listener))
 
         def heard(some: Iterable[Prompt]) -> Tensor:
             listener.heard = torch.zeros(model.backend.vocab_size, dtype=torch.float64)
@@ -100,20 +98,12 @@ def _texts(model: LoadedModel, sets: Sequence[Path]) -> list[Text]:
     found: list[Text] = []
     for path in sets:
         place = DistilledSet.open(path)
-        if place.manifest.tokenizer != model.tokenizer.fingerprint:
-            raise UsageError(f"{path}: was distilled with another tokenizer than that of {model.name}")
+        place.manifest.check(model, path)
         before = len(found)
         found += place.texts()
         if len(found) == before:
             raise UsageError(f"{path}: holds no sequence yet")
     return found
-
-
-def _bare(text: Text) -> distilled_set.Sequence:
-    """A sequence that says nothing of the target's laws, which nobody counts."""
-    return distilled_set.Sequence(
-        text.number, text.temperature, text.prompt, text.tokens, _NOTHING.long(), _NOTHING, None
-    )
 
 
 def _lines(path: Path) -> list[str]:

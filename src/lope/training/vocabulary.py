@@ -11,12 +11,12 @@ from torch import Tensor
 
 from lope.core.errors import SettingError, UsageError
 from lope.models.loaded import LoadedModel
-from lope.training.distilled_set import Sequence
+from lope.training.shard import Sequence, Text
 
 _MARK = "@@lope@@"
 
 
-def count_answers(sequences: Iterable[Sequence], vocab_size: int) -> Tensor:
+def count_answers(sequences: Iterable[Sequence | Text], vocab_size: int) -> Tensor:
     """int64 [V]: how often each token stands in an answer."""
     counts = torch.zeros(vocab_size, dtype=torch.int64)
     for sequence in sequences:

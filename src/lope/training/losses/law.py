@@ -8,6 +8,13 @@ import torch
 from torch import Tensor
 
 
+def columns(kept: Tensor, vocab_size: int) -> Tensor:
+    """int64 [V]: for each token its column among the kept ones [K], or -1."""
+    column = torch.full((vocab_size,), -1, dtype=torch.int64)
+    column[kept] = torch.arange(len(kept))
+    return column
+
+
 @dataclass(frozen=True, eq=False)
 class TargetLaw:
     """The target's k most probable tokens at n places.
