@@ -1,11 +1,13 @@
 """One thread for all tests, and tiny random models, written and loaded once a run."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from lope.models.lean.native.library import why_not
 from lope.models.loaded import LoadedModel
 from lope.models.loading import load
 
@@ -42,11 +44,28 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 @pytest.fixture(scope="session")
 def tiny_model(tiny_folder: Callable[..., Path]) -> Callable[..., LoadedModel]:
     """(family, seed) -> that model, loaded in float32."""
-    made: dict[tuple[str, int], LoadedModel] = {}
+    made: dict[tuple[str, int, str | None], LoadedModel] = {}
 
     def make(family: str = "llama3", seed: int = 0) -> LoadedModel:
-        if (family, seed) not in made:
-            made[family, seed] = load(str(tiny_folder(family, seed)), dtype="float32")
-        return made[family, seed]
+        key = family, seed, os.environ.get("LOPE_KERNELS")
+        if key not in made:
+            made[key] = load(str(tiny_folder(family, seed)), dtype="float32")
+        return made[key]
 
     return make
+
+
+@pytest.fixture(params=["native", "torch"])
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which kernels models that are loaded from here on run on: a test that takes this runs on both."""
+    name: str = request.param
+    if name == "native" and (reason := why_not()):
+        pytest.skip(f"no native kernels here: {reason}")
+    monkeypatch.setenv("LOPE_KERNELS", name)
+    return name
+
+
+@pytest.fixture
+def torch_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models that are loaded from here on run on torch's kernels."""
+    monkeypatch.setenv("LOPE_KERNELS", "torch")

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 from tests.cli.calling import Caller
+from tests.homes import fresh_home
 
 
 @pytest.fixture
 def lope(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Caller:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path_factory.mktemp("home")))
     return Caller(capsys, monkeypatch)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.homes import fresh_home
 
 from lope.cli.main import main
 
@@ -13,7 +14,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(tiny_folder, capsys, tmp_path, monkeypatch) -> Run:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     (tmp_path / "text.txt").write_text("the cat sat on the mat and the dog ran after the cat")
     (tmp_path / "tasks.jsonl").write_text('{"prompt": "the cat", "answer": "sat", "match": "contains"}\n')
 

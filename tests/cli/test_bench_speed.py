@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.homes import fresh_home
 
 from lope.bench.results_file import read_document
 from lope.cli.main import main
@@ -33,7 +34,7 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def words(tiny_folder: Callable[..., Path], suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     common = ["--model", str(tiny_folder()), "--dtype", "float32", "--threads", "1", "--max-new-tokens", "8"]
     return ["bench", "speed", *common, "--suite", str(suite), "--out", str(tmp_path / "out")]
 

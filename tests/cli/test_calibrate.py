@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.homes import fresh_home
 
 from lope.cli.main import main
 from lope.engine.calibration_plan import CalibrationPlan
@@ -15,7 +16,7 @@ PLAN = CalibrationPlan((1, 2, 4, 8), (16, 64), rounds=2, plain=3, drafts=12, pas
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     monkeypatch.setattr("lope.engine.calibration_plan.FULL", PLAN)
     monkeypatch.setattr("lope.engine.calibration_plan.QUICK", PLAN)
     return tmp_path / "home" / "calibrations"
@@ -85,7 +86,7 @@ def test_an_older_schema_is_not_used(run):
     file.write_text(json.dumps({**json.loads(file.read_text()), "schema": 0}))
     code, _, err = run("--show")
     assert code == 2
-    assert "it has schema 0, this version of lope reads 1" in err
+    assert "it has schema 0, this version of lope reads 2" in err
     assert run()[0] == 0, "measuring anew replaces it"
     assert run("--show")[0] == 0
 

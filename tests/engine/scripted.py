@@ -110,6 +110,7 @@ class ScriptBackend:
     dtype: str = "float32"
     device: str = "cpu"
     can_be_exact: bool = True
+    kernels: str = "torch"
 
     def target(self, exact: bool) -> ScriptTarget:
         return ScriptTarget(self.script, self.context)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.homes import fresh_home
 
 from lope.core.draft import Draft
 from lope.core.errors import DraftError, RunError, UsageError
@@ -29,7 +30,7 @@ PLAN = CalibrationPlan((1, 2, 4, 8), (16, 64), rounds=3, plain=3, drafts=12, pas
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     return tmp_path / "home" / "calibrations"
 
 
@@ -196,7 +197,7 @@ def test_a_drafter_that_raises_leaves_no_calibration(engine, home, capsys, monke
     assert not home.exists()
 
 
-PLACE = CalibrationPlace("Lean, 9 parameters", "float32", "cpu", 2, True, "Some CPU x2", "2.13.0")
+PLACE = CalibrationPlace("Lean, 9 parameters", "float32", "cpu", 2, True, "Some CPU x2", "2.13.0", "native")
 MEASURED = Measured((1, 2, 4), (0.02, 0.03, 0.05), (0.0, 0.0, 0.0), (3, 3, 3))
 DRAFTS = {"ngram": DraftCosts(Measured((1, 2), (1e-5, 1e-5), (0.0, 0.0), (3, 3)), (1, 2))}
 RECORD = CalibrationRecord(PLACE, "smollm2", "2026-01-01", False, (64,), (MEASURED,), 0.001, DRAFTS)
@@ -242,7 +243,7 @@ def spoil(path: Path, change: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(schema=0), "it has schema 0, this version of lope reads 1"),
+        (lambda d: d.update(schema=0), "it has schema 0, this version of lope reads 2"),
         (lambda d: d.pop("schema"), "it has schema None"),
         (lambda d: d.pop("passes"), "it is damaged .KeyError"),
         (lambda d: d["passes"][0].update(seconds=[1.0, float("nan"), 2.0]), "it is damaged .*finite"),

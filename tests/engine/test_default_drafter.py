@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.homes import fresh_home
 from tests.models import random_drafter
 
 from lope.engine.calibration_folder import CalibrationFolder
@@ -31,7 +32,7 @@ def drafts(seconds: float, depths: int = 4) -> DraftCosts:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     monkeypatch.setattr("lope.drafters.shipped_drafters.SHIPPED", tmp_path / "shipped")
 
 

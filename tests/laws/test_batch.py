@@ -45,6 +45,7 @@ def said(made: Sequence[Answer]) -> list[Any]:
     ]
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize(("drafter", "shape"), PARTS)
 def test_a_batch_is_its_requests(drafter: str, shape: str, setting: str, tiny_model: Tiny, tiny_folder: Folder) -> None:
@@ -57,6 +58,7 @@ def test_a_batch_is_its_requests(drafter: str, shape: str, setting: str, tiny_mo
     assert len({answer.tokens for answer in together}) > 5, "different prompts, different answers"
 
 
+@pytest.mark.usefixtures("kernels")
 def test_packed_logits_have_the_bits_of_single_ones(tiny_model: Tiny) -> None:
     target = tiny_model("mistral").backend.target(exact=True)
     prompts = [Prompt(words(count, count)) for count in (1, 3, 8, 9, 40, 64, 65, 130)]
@@ -132,8 +134,9 @@ def test_another_rule_than_coupled_gives_another_text(tiny_model: Tiny) -> None:
     assert [answer.tokens for answer in rejected] != [answer.tokens for answer in plain]
 
 
+@pytest.mark.usefixtures("torch_kernels")
 def test_slot_order_breaks_the_bits_of_a_batch(tiny_model: Tiny) -> None:
-    """Planted: without exact passes a batch agrees with its requests within rounding only."""
+    """Planted: without exact passes torch's kernels make a batch agree with its requests within rounding only."""
     made = engine(tiny_model("qwen2"), "truncated:layers=2", "rsd_s", exact=False)
     together = answers(made, EIGHT, max_new_tokens=COUNT, logprobs=True)
     plain = answers(engine(tiny_model("qwen2"), exact=False), EIGHT, max_new_tokens=COUNT, logprobs=True)

@@ -1,6 +1,6 @@
 """Row invariance: in exact mode a token's logits have the same bits whatever else is in the pass, whoever computes it.
 
-In any other mode that fails, and this file shows that it does: the planted fault is attention in slot order.
+With torch's kernels any other mode fails, and this file shows it: the planted fault is attention in slot order.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,7 @@ def read(target: LeanTarget, context: int) -> LeanTargetSession:
     return session
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_bits_do_not_depend_on_the_pass(sizes: str, dtype: torch.dtype, set_threads: Callable[[int], None]) -> None:
@@ -77,6 +78,7 @@ def test_bits_do_not_depend_on_the_pass(sizes: str, dtype: torch.dtype, set_thre
             assert torch.equal(logits, alone[context][: len(logits)]), (threads, rows, context)
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_bits_do_not_depend_on_other_requests(dtype: torch.dtype) -> None:
     target = made("tiny", dtype).target(exact=True)
@@ -93,6 +95,7 @@ def test_bits_do_not_depend_on_other_requests(dtype: torch.dtype) -> None:
         assert torch.equal(rows, one_by_one(target, words(context, 7), chain(path))), context
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_bits_do_not_depend_on_how_a_context_was_committed(dtype: torch.dtype) -> None:
     """Read at once, written token by token, or accepted out of trees: up to 128 items have the same bits."""
@@ -113,6 +116,7 @@ def test_bits_do_not_depend_on_how_a_context_was_committed(dtype: torch.dtype) -
     assert torch.equal(scored(target, by_trees), at_once)
 
 
+@pytest.mark.usefixtures("torch_kernels")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_slot_order_moves_some_bit(dtype: torch.dtype) -> None:
     target = made("tiny", dtype).target(exact=False)

@@ -12,6 +12,7 @@ from tests.models.lean.random_decoder import backend, one_by_one, random_tree, s
 from lope.core.draft import Draft
 from lope.core.prompt import Path, Prompt
 from lope.models.lean.layout import Layout
+from lope.models.lean.native.library import why_not
 from lope.models.lean.target import LeanTarget
 from lope.models.loaded import LoadedModel
 
@@ -37,6 +38,7 @@ def difference(target: LeanTarget, prompt: Path, draft: Draft) -> float:
     return float((scored(target, target.open(Prompt(prompt)), draft) - one_by_one(target, prompt, draft)).abs().max())
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("exact", [True, False], ids=["path order", "slot order"])
 @pytest.mark.parametrize("name", DECODERS)
 def test_a_tree_is_scored_as_its_paths_are(name: str, exact: bool) -> None:
@@ -49,6 +51,7 @@ def test_a_tree_is_scored_as_its_paths_are(name: str, exact: bool) -> None:
         assert found <= (0.0 if exact else TOLERANCE), (context, kind, len(draft))
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [33, 129])
 def test_large_trees_keep_their_bits(kind: str, count: int) -> None:
@@ -56,6 +59,7 @@ def test_large_trees_keep_their_bits(kind: str, count: int) -> None:
     assert difference(target, words(60), KINDS[kind](count, count)) == 0.0
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("family", ["llama3", "llama-yarn", "qwen2", "qwen3", "mistral"])
 def test_every_family_scores_trees_as_paths(family: str, tiny_model: Callable[..., LoadedModel]) -> None:
     for exact in (True, False):
@@ -79,6 +83,7 @@ class BySlot(Layout):
         return np.array(self.slots, dtype=np.int64) + 1
 
 
+@pytest.mark.usefixtures("torch_kernels")
 @pytest.mark.parametrize("layout", [Blind, BySlot])
 @pytest.mark.parametrize("exact", [True, False], ids=["path order", "slot order"])
 def test_a_planted_fault_shows(layout: type[Layout], exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,3 +95,17 @@ def test_a_planted_fault_shows(layout: type[Layout], exact: bool, monkeypatch: p
     right = one_by_one(target, words(20), draft)
     assert torch.equal(wrong[0], right[0]) or not exact, "the root is no node"
     assert float((wrong - right).abs().max()) > 100 * TOLERANCE
+
+
+def test_planted_faults_show_in_native_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is seen in the logits; the other would lead C++ out of the cache, and is refused before it."""
+    if reason := why_not():
+        pytest.skip(f"no native kernels here: {reason}")
+    monkeypatch.setenv("LOPE_KERNELS", "native")
+    target, draft = backend().target(exact=True), random_tree(16, 1)
+    right = one_by_one(target, words(20), draft)
+    monkeypatch.setattr("lope.models.lean.target.Layout", Blind)
+    assert float((scored(target, target.open(Prompt(words(20))), draft) - right).abs().max()) > 100 * TOLERANCE
+    monkeypatch.setattr("lope.models.lean.target.Layout", BySlot)
+    with pytest.raises(AssertionError, match="its own path"):
+        scored(target, target.open(Prompt(words(20))), draft)

@@ -6,6 +6,7 @@ from typing import Any
 
 import gguf
 import pytest
+from tests.homes import fresh_home
 from tests.models import families
 
 from lope.models.cache_folder import CacheFolder
@@ -15,8 +16,9 @@ from lope.models.cache_folder import CacheFolder
 def cache_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.node.get_closest_marker("model"):  # the default model is fetched once, into the real cache folder
         return CacheFolder.default().root
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    home = tmp_path.with_name(f"{tmp_path.name}-home")
+    monkeypatch.setenv("LOPE_HOME", fresh_home(home))
+    return home
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,7 @@ def test_quantised_tensors_are_what_gguf_makes_of_them(
         assert torch.equal(checkpoint.tensors[key], value), key
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("name", NAMES)
 def test_logits_are_those_of_transformers(name: str, tiny: Callable[[str], Any]) -> None:
     model, folder, file = tiny(name)
@@ -65,6 +66,7 @@ def test_logits_are_those_of_transformers(name: str, tiny: Callable[[str], Any])
         assert (found - expected).abs().max() < 1e-4
 
 
+@pytest.mark.usefixtures("kernels")
 def test_logits_of_quantised_weights_are_those_of_transformers(
     tiny: Callable[[str], Any], quantised: Callable[[str], Path]
 ) -> None:

@@ -27,6 +27,7 @@ def test_a_folder_and_a_file_give_the_same_model(tiny: Callable[[str], Any]) -> 
     assert one.template == two.template
 
 
+@pytest.mark.usefixtures("torch_kernels")
 def test_a_gguf_file_is_kept_dequantised_only_when_asked(
     tiny: Callable[[str], Any], quantised: Callable[[str], Path], cache_home: Path, tmp_path: Path
 ) -> None:
@@ -67,7 +68,6 @@ def test_the_clearly_faster_dtype_runs(
 def test_a_damaged_note_of_the_machine_is_written_anew(
     content: bytes, tiny: Callable[[str], Any], cache_home: Path
 ) -> None:
-    cache_home.mkdir()
     (cache_home / "machine.json").write_bytes(content)
     load(str(tiny("llama2")[1]))
     written = (cache_home / "machine.json").read_text()

@@ -16,7 +16,7 @@ from lope.bench.peers.files import model_files
 from lope.bench.peers.system import PeerPlace, open_peer
 from lope.bench.record import Row
 from lope.bench.report.page import Page
-from lope.bench.results_file import NAME, ResultsFile, write_whole
+from lope.bench.results_file import NAME, ResultsFile
 from lope.bench.runner import Runner
 from lope.bench.suite import Item, Suite
 from lope.bench.summary import Summary
@@ -25,6 +25,7 @@ from lope.core import checks
 from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import UnknownPartError, UsageError
 from lope.core.sampling import Sampling
+from lope.core.whole_file import write_whole
 from lope.engine.engine import Engine
 from lope.engine.opening import load
 from lope.models.cache_folder import CacheFolder
@@ -233,6 +234,7 @@ def _head(settings: SpeedSettings, suite: Suite, lineup: Lineup, engine: Engine,
             "against": list(settings.against),
             "model": settings.model,
             "dtype": engine.model.backend.dtype,
+            "kernels": engine.model.backend.kernels,
             "device": engine.model.backend.device,
             "threads": torch.get_num_threads(),
             "exact": engine.exact,

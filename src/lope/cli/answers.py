@@ -77,6 +77,7 @@ def describe(engine: Engine, answer: Answer) -> dict[str, Any]:
         "draft_stop": engine.parts.draft_stop,
         "seed": answer.seed,
         "dtype": engine.model.backend.dtype,
+        "kernels": engine.model.backend.kernels,
         "threads": torch.get_num_threads(),
         "exact": engine.exact,
         "lope_version": __version__,

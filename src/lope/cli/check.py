@@ -81,6 +81,7 @@ def _check_model(
     report = check_pair(engine.plain(), engine, tokens=tokens, seed=seed)
     if as_json:
         named = {"model": model, **names, "dtype": engine.model.backend.dtype, "exact": engine.exact}
+        named["kernels"] = engine.model.backend.kernels
         print_json({**named, **dataclasses.asdict(report), "passed": report.passed})
         return report.passed
     rows = report.rows

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from lope.models.loaded import LoadedModel
-from lope.models.run_dtype import processor
+from lope.models.processor import processor
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class CalibrationPlace:
     exact: bool
     processor: str
     torch: str
+    kernels: str
 
     @classmethod
     def of(cls, model: LoadedModel, exact: bool) -> "CalibrationPlace":
@@ -32,7 +33,8 @@ class CalibrationPlace:
         sizes = f"{backend.num_parameters} parameters, {backend.vocab_size} tokens, context {backend.context}"
         name = torch.cuda.get_device_name(backend.device) if backend.device.startswith("cuda") else processor()
         threads = torch.get_num_threads()
-        return cls(f"{kind}, {sizes}", backend.dtype, backend.device, threads, exact, name, str(torch.__version__))
+        about = f"{kind}, {sizes}", backend.dtype, backend.device
+        return cls(*about, threads, exact, name, str(torch.__version__), backend.kernels)
 
     @property
     def fingerprint(self) -> str:

@@ -12,7 +12,7 @@ from lope.core.cost import Calibration, CostCurve
 from lope.core.errors import LopeError, UsageError
 from lope.engine.calibration_place import CalibrationPlace
 
-SCHEMA = 1
+SCHEMA = 2
 _ENOUGH_SIZES = 3
 
 

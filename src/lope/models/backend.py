@@ -51,6 +51,10 @@ class Backend(Protocol):
         """Where it runs, as torch writes it."""
 
     @property
+    def kernels(self) -> str:
+        """What computes: `native` (lope's own), `torch` or `transformers`."""
+
+    @property
     def can_be_exact(self) -> bool:
         """Whether `target(exact=True)` can be had here."""
 

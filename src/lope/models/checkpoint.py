@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lope.core.errors import ModelError
 from lope.models.chat_template import ChatTemplate
+from lope.models.coded_weight import CodedWeight
 from lope.models.lean.config import DecoderConfig
 from lope.models.tokenizer import Tokenizer
 
@@ -33,6 +34,7 @@ class Checkpoint:
     where:   the file or folder, for messages.
     tensors: Hugging Face name -> tensor, read when asked for; q/k rows in Hugging Face's half-split RoPE layout.
     shapes:  the shape of each, known without reading it.
+    coded:   the same tensors in the file's own codes where it has such; None: they are not coded.
     """
 
     where: str
@@ -40,6 +42,12 @@ class Checkpoint:
     tensors: Mapping[str, Tensor]
     shapes: Mapping[str, tuple[int, ...]]
     speech: Speech
+    coded: Mapping[str, Tensor | CodedWeight] | None = None
+
+    @property
+    def stored(self) -> Mapping[str, Tensor | CodedWeight]:
+        """Every tensor as the file keeps it: codes where it has such, else numbers of the file's own dtype."""
+        return self.tensors if self.coded is None else self.coded
 
     def __post_init__(self) -> None:
         self._check_shapes()

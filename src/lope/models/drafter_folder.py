@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from lope.core.errors import ModelError, RunError
+from lope.models.coded_weight import CodedWeight, decoded
 from lope.models.config_json import read_json
 from lope.models.drafter_about import DrafterAbout, DrafterTarget, drafter_decoder, shapes
 
@@ -31,11 +32,21 @@ _STEPS = 127
 
 @dataclass(frozen=True, eq=False)
 class DrafterFolder:
-    """A drafter that was read. tensors: as `shapes(about)` names them, float32 (dequantised); `kept` int64."""
+    """A drafter that was read.
+
+    tensors: as `shapes(about)` names them, float32 (dequantised); `kept` int64.
+    coded:   those of them that lie there in eight bits, as they lie.
+    """
 
     path: Path
     about: DrafterAbout
     tensors: Mapping[str, Tensor]
+    coded: Mapping[str, CodedWeight] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> Mapping[str, Tensor | CodedWeight]:
+        """Every tensor, in its codes where it has such."""
+        return {**self.tensors, **self.coded}
 
     @classmethod
     def read(cls, path: Path | str) -> "DrafterFolder":
@@ -51,9 +62,11 @@ class DrafterFolder:
         with _opened(path / TENSORS) as file:
             about = DrafterAbout.from_document(document, _kept(file, path / TENSORS), str(path / ABOUT))
             _check(file, about, path / TENSORS)
-            tensors = {name: _read(file, name, path / TENSORS) for name in shapes(about)}
+            stored = {name: _read(file, name, path / TENSORS) for name in shapes(about)}
+        tensors = {name: decoded(values) for name, values in stored.items()}
         _check_kept(tensors["kept"], about, path / TENSORS)
-        return cls(path, about, tensors)
+        coded = {name: values for name, values in stored.items() if isinstance(values, CodedWeight)}
+        return cls(path, about, tensors, coded)
 
     @staticmethod
     def write(path: Path | str, about: DrafterAbout, tensors: Mapping[str, Tensor]) -> None:
@@ -126,16 +139,14 @@ def _check(file: Any, about: DrafterAbout, path: Path) -> None:
         raise ModelError(f"{path}: tensor {name} does not belong to this {about.kind} drafter")
 
 
-def _read(file: Any, name: str, path: Path) -> Tensor:
+def _read(file: Any, name: str, path: Path) -> Tensor | CodedWeight:
     tensor: Tensor = file.get_tensor(name)
     if name == "kept":
         return tensor
-    values = tensor.float()
-    if tensor.dtype == torch.int8:
-        values *= file.get_tensor(f"{name}.scale")
-    if not bool(values.isfinite().all()):
+    coded = CodedWeight(tensor, file.get_tensor(f"{name}.scale")) if tensor.dtype == torch.int8 else None
+    if not bool((tensor if coded is None else coded.scales).isfinite().all()):
         raise ModelError(f"{path}: tensor {name} holds numbers that are not finite")
-    return values
+    return tensor.float() if coded is None else coded
 
 
 def _check_kept(kept: Tensor, about: DrafterAbout, where: Path) -> None:

@@ -7,7 +7,7 @@ from lope.core.errors import ModelError
 from lope.models.checkpoint import Checkpoint
 from lope.models.gguf_config import decoder_config, permuted_tensors
 from lope.models.gguf_header import GgufHeader
-from lope.models.gguf_tensors import ROPE_FREQUENCIES, GgufTensors
+from lope.models.gguf_tensors import ROPE_FREQUENCIES, GgufStored, GgufTensors
 from lope.models.gguf_tokenizer import gguf_speech
 
 
@@ -30,4 +30,5 @@ class GgufFile:
         tensors = GgufTensors(header, permuted_tensors(header))
         stored = header.tensors.get(ROPE_FREQUENCIES)
         config = decoder_config(header, None if stored is None else tensors.read(stored))
-        return Checkpoint(str(self.path), config, tensors, tensors.shapes, gguf_speech(header))
+        speech = gguf_speech(header)
+        return Checkpoint(str(self.path), config, tensors, tensors.shapes, speech, GgufStored(tensors))

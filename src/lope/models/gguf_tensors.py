@@ -1,7 +1,7 @@
 """The tensors of a GGUF file by Hugging Face name, dequantised when asked for."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 
 import gguf
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from lope.core.errors import ModelError
+from lope.models.coded_weight import CodedWeight
+from lope.models.gguf_codes import CODED, coded
 from lope.models.gguf_header import GgufHeader, GgufTensor
 
 _WHOLE = {
@@ -53,9 +55,7 @@ class GgufTensors(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         info = self._stored[name]
-        tensor = self.read(info)
-        ending = info.name.split(".", 2)[-1]
-        return unpermuted(tensor, self._permuted[ending]) if ending in self._permuted else tensor
+        return self._order(info)(self.read(info))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._stored)
@@ -67,6 +67,15 @@ class GgufTensors(Mapping[str, Tensor]):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each tensor."""
         return {name: info.shape for name, info in self._stored.items()}
+
+    def as_stored(self, name: str) -> Tensor | CodedWeight:
+        """The same numbers, in the file's own codes where `gguf_codes` knows them."""
+        info = self._stored[name]
+        kind = gguf.GGMLQuantizationType(info.kind)
+        if kind not in CODED or len(info.shape) != 2:
+            return self[name]
+        data = self._bytes[info.offset : info.offset + _num_bytes(info)]
+        return coded(data, kind, *info.shape).reordered(self._order(info))
 
     def read(self, info: GgufTensor) -> Tensor:
         """One tensor as it is stored, float32."""
@@ -82,6 +91,10 @@ class GgufTensors(Mapping[str, Tensor]):
             values[start * block : start * block + part.size] = part.ravel()
         return torch.from_numpy(values.reshape(info.shape))
 
+    def _order(self, info: GgufTensor) -> Callable[[Tensor], Tensor]:
+        heads = self._permuted.get(info.name.split(".", 2)[-1])
+        return (lambda x: x) if heads is None else (lambda x: unpermuted(x, heads))
+
     def _check(self, info: GgufTensor) -> None:
         if not _can_read(info.kind):
             known = {kind.value: kind.name for kind in gguf.GGMLQuantizationType}
@@ -96,6 +109,22 @@ class GgufTensors(Mapping[str, Tensor]):
             )
         if info.offset + _num_bytes(info) > self._header.size:
             raise ModelError(f"{self._header.path}: is cut short: tensor {info.name} reaches past the end of the file")
+
+
+class GgufStored(Mapping[str, Tensor | CodedWeight]):
+    """The tensors of a GGUF file, in the file's own codes where `gguf_codes` knows them."""
+
+    def __init__(self, tensors: GgufTensors) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, name: str) -> Tensor | CodedWeight:
+        return self._tensors.as_stored(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
 
 
 def unpermuted(tensor: Tensor, num_heads: int) -> Tensor:

@@ -18,6 +18,8 @@ from lope.models.dequantised import Dequantised
 from lope.models.folder import Folder
 from lope.models.lean.backend import LeanBackend
 from lope.models.lean.config import DecoderConfig
+from lope.models.lean.kernels import kernels_for
+from lope.models.lean.native.library import library
 from lope.models.loaded import LoadedModel
 from lope.models.run_dtype import RunDtype
 
@@ -49,15 +51,19 @@ def load(
     Raises ModelError for anything that cannot be loaded, SettingError for an unknown dtype or device.
     """
     cache, place = CacheFolder.default(), _device(device)
+    library(progress)
     adapted, plain = name.startswith("hf:"), name.removeprefix("hf:")
     source = _source(plain, cache, keep=cache_dequantised or adapted, progress=progress)
     if adapted:
         return _by_transformers(name, source, dtype, place, cache)
     if isinstance(source, Dequantised):
-        source = source.folder(_dtype(dtype, source.config(), place, cache))
-    checkpoint: Checkpoint = source.checkpoint()
-    chosen = _dtype(dtype, checkpoint.config, place, cache)
-    backend = LeanBackend.load(checkpoint.config, checkpoint.tensors, chosen, place)
+        chosen = _dtype(dtype, source.config(), place, cache)
+        coded = kernels_for(chosen, place).reads_codes
+        checkpoint: Checkpoint = source.source() if coded else source.folder(chosen).checkpoint()
+    else:
+        checkpoint = source.checkpoint()
+        chosen = _dtype(dtype, checkpoint.config, place, cache)
+    backend = LeanBackend.load(checkpoint.config, checkpoint.stored, chosen, place)
     return _loaded(name, backend, checkpoint.speech)
 
 

@@ -3,8 +3,6 @@
 import itertools
 import json
 import math
-import os
-import platform
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,9 @@ from torch import Tensor
 
 from lope.core.errors import SettingError
 from lope.models.cache_folder import CacheFolder
-from lope.models.lean.linear import Linear, pack
+from lope.models.lean.kernels import kernels_for
+from lope.models.lean.linear import Linear
+from lope.models.processor import processor
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _ROWS = (1, 16)
@@ -77,16 +77,9 @@ def _fingerprint(hidden: int, wide: int, device: torch.device) -> str:
     shape = f"{hidden}x{wide}"
     if device.type == "cuda":
         return f"{torch.cuda.get_device_name(device)} | torch {torch.__version__} | {shape}"
-    return f"{processor()} | torch {torch.__version__} | {torch.get_num_threads()} threads, one measured | {shape}"
-
-
-def processor() -> str:
-    """The processor's model name and the widest instructions that torch uses on it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    name = names[0] if names else platform.processor() or platform.machine()
-    return f"{name} {torch.backends.cpu.get_cpu_capability()} x{os.cpu_count()}"
+    kernels = kernels_for(torch.float32, device).name
+    torchs = f"torch {torch.__version__} | {torch.get_num_threads()} threads, one measured"
+    return f"{processor()} | {torchs} | {kernels} kernels | {shape}"
 
 
 def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
@@ -118,9 +111,10 @@ def _measure(hidden: int, wide: int, device: torch.device) -> dict[str, Any]:
 def _layers(
     sides: list[tuple[int, int]], copies: int, device: torch.device, dtype: torch.dtype
 ) -> list[tuple[Linear, ...]]:
-    """Copies of a layer's linears, together too large for the processor's cache."""
+    """Copies of a layer's linears, together too large for the processor's cache; weights as most models keep them."""
+    kernels = kernels_for(dtype, device)
     return [
-        tuple(pack(torch.full((rows, columns), 0.5, dtype=dtype, device=device)) for rows, columns in sides)
+        tuple(kernels.pack(torch.full(side, 0.5, dtype=torch.bfloat16, device=device)) for side in sides)
         for _ in range(copies)
     ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.bench.peers.test_process import STUB
+from tests.homes import fresh_home
 
 from lope.bench.peers import PEERS
 from lope.bench.peers.environment import Environment, main
@@ -79,7 +80,7 @@ def _kind(module: str = "json", reads: str = "folder", *variants: Variant) -> Pe
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
     return tmp_path / "home"
 
 

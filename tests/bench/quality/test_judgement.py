@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.homes import fresh_home
 
 from lope.bench.quality.answers import Question
 from lope.bench.quality.judgement import RETRIEVAL_TOKENS, Judge
@@ -16,7 +17,7 @@ from lope.engine.parts import Parts
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.homes import fresh_home
 from tests.models import families
 
 from lope.bench.quality.perplexity import Perplexity, read_texts
@@ -18,7 +19,7 @@ TEXTS = ["the cat sat on the mat and the dog ran after the cat, " * 3, "Zürich:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("LOPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LOPE_HOME", fresh_home(tmp_path / "home"))
 
 
 @pytest.fixture(scope="module")

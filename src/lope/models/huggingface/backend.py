@@ -100,6 +100,11 @@ class HuggingFaceBackend:
         return str(self._packed.device)
 
     @property
+    def kernels(self) -> str:
+        """`transformers`."""
+        return "transformers"
+
+    @property
     def can_be_exact(self) -> bool:
         """Never: how transformers' kernels sum depends on what else a pass holds."""
         return False

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lope.core import checks
 from lope.core.errors import UsageError
+from lope.models.coded_weight import CodedWeight
 from lope.models.lean.config import DecoderConfig
 from lope.models.lean.decoder import Decoder
 from lope.models.lean.draft_model import LeanDraftModel
@@ -22,10 +23,14 @@ class LeanBackend:
 
     @classmethod
     def load(
-        cls, config: DecoderConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype, device: torch.device
+        cls,
+        config: DecoderConfig,
+        stored: Mapping[str, Tensor | CodedWeight],
+        dtype: torch.dtype,
+        device: torch.device,
     ) -> "LeanBackend":
         """Pack a checkpoint's tensors (read one layer at a time) for this dtype and device."""
-        return cls(load_weights(config, tensors, dtype, device))
+        return cls(load_weights(config, stored, dtype, device))
 
     @property
     def config(self) -> DecoderConfig:
@@ -75,6 +80,11 @@ class LeanBackend:
     def device(self) -> str:
         """Where it runs."""
         return str(self._weights.device)
+
+    @property
+    def kernels(self) -> str:
+        """`native` (lope's own) or `torch`."""
+        return self._weights.kernels.name
 
     @property
     def can_be_exact(self) -> bool:

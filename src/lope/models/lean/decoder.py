@@ -9,27 +9,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lope.models.lean.attention import Attention, PathOrder, SlotOrder, padded_group
 from lope.models.lean.cache import SequenceCache
-from lope.models.lean.layer import LayerPass, Segment
-from lope.models.lean.layout import Layout
+from lope.models.lean.kernels import RowsPass
+from lope.models.lean.layer import Segment
 from lope.models.lean.weights import Weights
-
-# more rows than this without a tree are a slice of a prompt, run alike with and without speculation: slot order serves
-PATH_ORDER_ROWS = 128
 
 
 class Decoder:
-    """Runs packed passes. `invariant`: a row's bits depend on its path alone (path order, few rows at a time)."""
+    """Runs packed passes. `invariant`: a row's bits depend on its path alone."""
 
     def __init__(self, weights: Weights, *, invariant: bool) -> None:
         self._weights = weights
         self.config = weights.config
         self._invariant = invariant
-        self._layers = tuple(layer.blocked(weights.probe) for layer in weights.layers) if invariant else weights.layers
-        self._head = weights.probe.blocked(weights.head) if invariant else weights.head
-        group = self.config.num_heads // self.config.num_kv_heads
-        self._group = padded_group(group) if invariant else group
+        self._layers, self._head = weights.layers, weights.head
+        if invariant:
+            self._layers, self._head = weights.kernels.invariant(weights.layers, weights.head)
 
     @property
     def device(self) -> torch.device:
@@ -43,28 +38,27 @@ class Decoder:
     def forward(self, segments: Sequence[Segment], layers: Sequence[int] = ()) -> tuple[Tensor, dict[int, Tensor]]:
         """Run all rows of all segments: (last hidden states [r, d] before the final norm, features by layer)."""
         x, rows = self.enter(segments)
-        wide, eps = (self.config.hidden_size,), self.config.norm_eps
         features: dict[int, Tensor] = {}
         for number, layer in enumerate(self._layers):
             if number in layers:
                 features[number] = x
-            x = rows.through(number, layer, x, torch.rms_norm(x, wide, layer.attention_norm, eps))
+            x = rows.through(number, layer, x)
         if len(self._layers) in layers:
             features[len(self._layers)] = self.normed(x)
         return x, features
 
-    def enter(self, segments: Sequence[Segment]) -> tuple[Tensor, LayerPass]:
+    def enter(self, segments: Sequence[Segment]) -> tuple[Tensor, RowsPass]:
         """(what the rows of all segments look like before the first layer [r, d], their pass through the layers)."""
         for segment in segments:
             segment.cache.reserve(segment.layout.used)
-        attentions = [self._plan(segment.layout) for segment in segments]
         x = self.embed([token for segment in segments for token in segment.tokens])
         begin = 0
         for segment in segments:
             if segment.embeddings is not None:
                 x[begin : begin + segment.layout.rows] = segment.embeddings
             begin += segment.layout.rows
-        return x, LayerPass(self.config, segments, attentions, self._weights.rotary, self._group)
+        weights = self._weights
+        return x, weights.kernels.begin(self.config, segments, weights.rotary, invariant=self._invariant)
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """Token embeddings [r, d]."""
@@ -77,8 +71,3 @@ class Decoder:
     def normed(self, hidden: Tensor) -> Tensor:
         """Last hidden states after the final norm [r, d]."""
         return F.rms_norm(hidden, (self.config.hidden_size,), self._weights.norm, self.config.norm_eps)
-
-    def _plan(self, layout: Layout) -> Attention:
-        if self._invariant and (layout.ancestors or layout.rows <= PATH_ORDER_ROWS):
-            return PathOrder(layout, self._weights.dtype, self.device)
-        return SlotOrder(layout, self._group, self._weights.dtype, self.device)

@@ -7,9 +7,10 @@ from torch import Tensor
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.lean.config import DecoderConfig
 from lope.models.lean.embedding import Embedding, ProjectedEmbedding, TableEmbedding
-from lope.models.lean.linear import Linear, pack
+from lope.models.lean.kernels import kernels_for
+from lope.models.lean.linear import Linear
 from lope.models.lean.rope import Rotary
-from lope.models.lean.weights import Weights, load_layer
+from lope.models.lean.weights import WeightReader, Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class FeatureWeights:
 
 def standalone_weights(folder: DrafterFolder, table: Tensor) -> Weights:
     """A `standalone` drafter over the target's embedding `table` [V, dt], in its dtype and where it lies."""
-    projection = pack(folder.tensors["embed_projection.weight"].to(table))
+    projection = kernels_for(table.dtype, table.device).pack(folder.stored["embed_projection.weight"])
     return _weights(folder, folder.about.decoder, ProjectedEmbedding(table, projection), "input_layernorm")
 
 
@@ -39,7 +40,7 @@ def feature_weights(folder: DrafterFolder, table: Tensor, context: int) -> Featu
     config = replace(folder.about.decoder, context=context)
     return FeatureWeights(
         decoder=_weights(folder, config, TableEmbedding(table), "hidden_norm"),
-        join=pack(folder.tensors["fc.weight"].to(table)),
+        join=kernels_for(table.dtype, table.device).pack(folder.stored["fc.weight"]),
         token_norm=folder.tensors["layers.0.input_layernorm.weight"].to(table),
         layers=folder.about.layers,
     )
@@ -47,13 +48,8 @@ def feature_weights(folder: DrafterFolder, table: Tensor, context: int) -> Featu
 
 def _weights(folder: DrafterFolder, config: DecoderConfig, embedding: Embedding, attention_norm: str) -> Weights:
     dtype, device = embedding.table.dtype, embedding.table.device
-
-    def read(name: str) -> Tensor:
-        return folder.tensors[name].to(embedding.table)
-
-    layers = tuple(
-        load_layer(config, read, folder.tensors, f"layers.{number}.", attention_norm)
-        for number in range(config.num_layers)
-    )
-    norm, head = read("norm.weight"), pack(read("lm_head.weight"))
-    return Weights(config, dtype, device, embedding, layers, norm, head, Rotary(config, device))
+    kernels = kernels_for(dtype, device)
+    reader = WeightReader(folder.stored.__getitem__, folder.stored, kernels, dtype, device)
+    layers = tuple(reader.layer(config, f"layers.{number}.", attention_norm) for number in range(config.num_layers))
+    norm, head = reader.numbers("norm.weight"), kernels.pack(folder.stored["lm_head.weight"])
+    return Weights(config, dtype, device, embedding, layers, norm, head, Rotary(config, device), kernels)

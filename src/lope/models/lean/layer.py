@@ -75,11 +75,13 @@ class LayerPass:
         positions = torch.tensor(lengths, device=rotary.device) - 1
         self._rotations = rotary.at(positions, max(lengths) - 1)
 
-    def through(self, number: int, layer: Layer, x: Tensor, read: Tensor) -> Tensor:
-        """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads, normed."""
+    def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
+        """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""
         config = self._config
         h, k, w = config.num_heads, config.num_kv_heads, config.head_dim
         rows, wide = x.shape[0], (config.hidden_size,)
+        if read is None:
+            read = torch.rms_norm(x, wide, layer.attention_norm, config.norm_eps)
         qkv = layer.qkv(read).view(rows, h + 2 * k, w)
         if layer.query_norm is not None and layer.key_norm is not None:
             qkv[:, :h] = F.rms_norm(qkv[:, :h], (w,), layer.query_norm, config.norm_eps)

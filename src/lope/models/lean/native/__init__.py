@@ -1,0 +1,1 @@
+"""lope's own CPU kernels: C++, compiled once for the processor they run on."""

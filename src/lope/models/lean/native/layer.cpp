@@ -1,0 +1,189 @@
+// One layer of the Llama family for the rows of many sequences, each row over the keys of its own path.
+//
+// d hidden size, h query heads, k key-value heads, w width of a head, r rows of the pass.
+#include <omp.h>
+#include <memory>
+#include <vector>
+#include "linear.h"
+
+struct Layer {
+    Weight qkv, output, gate_up, down;
+    const float *attention_norm, *query_norm, *key_norm, *mlp_norm;  // two absent where heads are not normed
+    float eps;
+    int32_t d, h, k, w;
+};
+
+// What the rows see. Key i of a row lies in slot i where i is below its `context`, else in slot paths[path + i -
+// context].
+struct Pass {
+    int32_t rows, threads;
+    const int32_t *sequence, *length, *slot, *context, *path;  // [r] each
+    const int32_t* paths;
+    const float* rotations;  // [r, w]: cosines and sines in turn
+    float* const* caches;    // by sequence: [2 (keys, values), k, slots, w] of this layer
+    const int64_t* slots;    // by sequence
+};
+
+namespace {
+
+void normalise(const float* x, const float* weight, float eps, int64_t width, float* out) {
+    Vector squares{};
+    float rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= width; i += LANES) squares = fma(load(x + i), load(x + i), squares);
+    for (; i < width; i++) rest += x[i] * x[i];
+    const float factor = 1.0f / std::sqrt((sum(squares) + rest) / (float)width + eps);
+    for (i = 0; i < width; i++) out[i] = x[i] * factor * weight[i];
+}
+
+void rotate(float* head, const float* rotations, int64_t width) {
+    for (int64_t i = 0; i < width; i += 2) {
+        const float a = head[i], b = head[i + 1], cosine = rotations[i], sine = rotations[i + 1];
+        head[i] = a * cosine - b * sine;
+        head[i + 1] = a * sine + b * cosine;
+    }
+}
+
+// Norms and rotates the heads of a row, and writes its key and value into the cache
+void settle(const Layer& layer, const Pass& pass, int64_t row, float* qkv) {
+    const int64_t h = layer.h, k = layer.k, w = layer.w, slots = pass.slots[pass.sequence[row]];
+    for (int64_t head = 0; head < h + k; head++) {
+        float* at = qkv + head * w;
+        const float* norm = head < h ? layer.query_norm : layer.key_norm;
+        if (norm) normalise(at, norm, layer.eps, w, at);
+        rotate(at, pass.rotations + row * w, w);
+    }
+    float* cache = pass.caches[pass.sequence[row]] + pass.slot[row] * w;
+    for (int64_t head = 0; head < 2 * k; head++)
+        std::memcpy(cache + head * slots * w, qkv + (h + head) * w, w * sizeof(float));
+}
+
+float dot(const float* a, const float* b, int64_t width) {
+    Vector products{};
+    float rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= width; i += LANES) products = fma(load(a + i), load(b + i), products);
+    for (; i < width; i++) rest += a[i] * b[i];
+    return sum(products) + rest;
+}
+
+// scores [length, padded to whole vectors] -> their exponentials above the largest; returns 1 / their sum
+float soften(float* scores, int64_t length) {
+    const int64_t padded = (length + LANES - 1) / LANES * LANES;
+    for (int64_t i = length; i < padded; i++) scores[i] = -INFINITY;
+    Vector most = load(scores), total{};
+    for (int64_t i = LANES; i < padded; i += LANES) most = load(scores + i) > most ? load(scores + i) : most;
+    const Vector top = splat(largest(most));
+    for (int64_t i = 0; i < padded; i += LANES) {
+        const Vector each = exponential(load(scores + i) - top);
+        store(scores + i, each);
+        total += each;
+    }
+    return 1.0f / sum(total);
+}
+
+template <int N>
+void mix(const float* values, const int32_t* where, const float* weights, int64_t length, int64_t w, float* out) {
+    Vector sums[N] = {};
+    for (int64_t i = 0; i < length; i++) {
+        const Vector weight = splat(weights[i]);
+        for (int n = 0; n < N; n++) sums[n] = fma(weight, load(values + where[i] * w + n * LANES), sums[n]);
+    }
+    for (int n = 0; n < N; n++) store(out + n * LANES, sums[n]);
+}
+
+// out [w] of one query head: softmax(q·K / sqrt(w)) V over the row's path, in path order
+void attend(const Layer& layer, const Pass& pass, int64_t row, int64_t head, const float* query, float* out,
+            std::vector<float>& scores, std::vector<int32_t>& where) {
+    const int64_t w = layer.w, sequence = pass.sequence[row], length = pass.length[row], slots = pass.slots[sequence];
+    const float* keys = pass.caches[sequence] + head / (layer.h / layer.k) * slots * w;
+    const float* values = keys + layer.k * slots * w;
+    where.resize(length);
+    scores.resize(length + LANES);
+    const int64_t shared = std::min<int64_t>(length, pass.context[row]);
+    for (int64_t i = 0; i < shared; i++) where[i] = (int32_t)i;
+    for (int64_t i = shared; i < length; i++) where[i] = pass.paths[pass.path[row] + i - shared];
+    const float scale = 1.0f / std::sqrt((float)w);
+    for (int64_t i = 0; i < length; i++) scores[i] = dot(query, keys + where[i] * w, w) * scale;
+    const float share = soften(scores.data(), length);
+    int64_t i = 0;
+    for (; i + 8 * LANES <= w; i += 8 * LANES) mix<8>(values + i, where.data(), scores.data(), length, w, out + i);
+    for (; i + LANES <= w; i += LANES) mix<1>(values + i, where.data(), scores.data(), length, w, out + i);
+    for (; i < w; i++) {
+        out[i] = 0;
+        for (int64_t key = 0; key < length; key++) out[i] += scores[key] * values[where[key] * w + i];
+    }
+    for (i = 0; i < w; i++) out[i] *= share;
+}
+
+// silu(gate) * up, of [gate; up] [2m]
+void gate(const float* both, int64_t m, int64_t begin, int64_t end, float* out) {
+    for (int64_t i = begin; i < end; i += LANES) {
+        float lanes[LANES] = {};
+        const int64_t count = std::min<int64_t>(LANES, end - i);
+        std::memcpy(lanes, both + i, count * sizeof(float));
+        Vector x = load(lanes);
+        const Vector small = exponential(x < 0.0f ? x : -x);  // e^-|x|
+        const Vector sigmoid = (x < 0.0f ? small : splat(1.0f)) / (splat(1.0f) + small);
+        store(lanes, x * sigmoid);
+        for (int64_t j = 0; j < count; j++) out[i + j] = lanes[j] * both[m + i + j];
+    }
+}
+
+std::vector<float>& scratch(int which, int64_t size) {
+    static thread_local std::vector<float> held[5];
+    if ((int64_t)held[which].size() < size) held[which].resize(size);
+    return held[which];
+}
+
+}  // namespace
+
+extern "C" {
+
+void lope_linear(const Weight* weight, int64_t rows, int threads, const float* x, const float* residual, float* out) {
+#pragma omp parallel num_threads(threads)
+    multiply(Product{*weight, x, out, residual, rows});
+}
+
+// out [r, d]: what the layer makes of x [r, d]. `read` [r, qkv.inputs] is what its attention reads; absent: x, normed
+void lope_layer(const Layer* about, const Pass* view, const float* x, const float* read, float* out) {
+    const Layer& layer = *about;
+    const Pass& pass = *view;
+    const int64_t rows = pass.rows, d = layer.d, m = layer.down.inputs, width = (layer.h + 2 * layer.k) * layer.w;
+    const int64_t mixed_width = layer.h * layer.w, piece = 512, pieces = (m + piece - 1) / piece;
+    float* qkv = scratch(0, rows * width).data();
+    float* mixed = scratch(1, rows * mixed_width).data();
+    float* both = scratch(2, rows * 2 * m).data();
+    float* gated = scratch(3, rows * m).data();
+    float* normed = scratch(4, rows * d).data();
+#pragma omp parallel num_threads(pass.threads)
+    {
+        static thread_local std::vector<float> scores;
+        static thread_local std::vector<int32_t> where;
+        if (!read) {
+#pragma omp for
+            for (int64_t row = 0; row < rows; row++)
+                normalise(x + row * d, layer.attention_norm, layer.eps, d, normed + row * d);
+        }
+        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows});
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++) settle(layer, pass, row, qkv + row * width);
+#pragma omp for schedule(dynamic)
+        for (int64_t item = 0; item < rows * layer.h; item++) {
+            const int64_t row = item / layer.h, head = item % layer.h, at = head * layer.w;
+            attend(layer, pass, row, head, qkv + row * width + at, mixed + row * mixed_width + at, scores, where);
+        }
+        multiply(Product{layer.output, mixed, out, x, rows});
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            normalise(out + row * d, layer.mlp_norm, layer.eps, d, normed + row * d);
+        multiply(Product{layer.gate_up, normed, both, nullptr, rows});
+#pragma omp for
+        for (int64_t item = 0; item < rows * pieces; item++) {
+            const int64_t row = item / pieces, begin = item % pieces * piece;
+            gate(both + row * 2 * m, m, begin, std::min(begin + piece, m), gated + row * m);
+        }
+        multiply(Product{layer.down, gated, out, out, rows});
+    }
+}
+}

@@ -1,0 +1,84 @@
+"""A linear layer whose weights stay as the checkpoint stores them, in panels of 16 outputs."""
+
+import ctypes
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lope.models.coded_weight import GROUP, CodedWeight
+from lope.models.lean.native.library import Library, Weight
+
+_PANEL = 16
+_FLOAT32, _BFLOAT16, _FLOAT16, _ROW8, _INT8, _INT4 = range(6)
+_FLOATS = {torch.float32: _FLOAT32, torch.bfloat16: _BFLOAT16, torch.float16: _FLOAT16}
+
+
+class NativeLinear:
+    """x [r, in] float32 -> [r, out]; a row's bits do not depend on the other rows. `about`: what C++ reads of it."""
+
+    def __init__(self, library: Library, weight: Tensor | CodedWeight, bias: Tensor | None) -> None:
+        self._library = library
+        self.about = Weight(outputs=weight.shape[0], inputs=weight.shape[1])
+        self._held: dict[str, Tensor] = {}
+        if isinstance(weight, CodedWeight):
+            self._take_codes(weight)
+        else:
+            self.about.kind = _FLOATS[weight.dtype]
+            self._hold("panels", _panels(weight))
+        if bias is not None:
+            self._hold("bias", bias.float().contiguous())
+
+    def __call__(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """Apply; the residual is added in the same kernel."""
+        rows, width = x.shape
+        assert width == self.about.inputs, "as wide as the weight"
+        x = x.float().contiguous()
+        out = torch.empty(rows, self.about.outputs)
+        beside = None
+        if residual is not None:
+            assert residual.shape == out.shape, "a residual has the shape of what it is added to"
+            residual = residual.float().contiguous()
+            beside = residual.data_ptr()
+        if rows:
+            self._library.linear(self.about, rows, torch.get_num_threads(), x.data_ptr(), beside, out.data_ptr())
+        return out
+
+    def _take_codes(self, weight: CodedWeight) -> None:
+        if weight.scales.dtype == torch.float32:
+            assert weight.codes.dtype == torch.int8, "whole rows are scaled in eight bits only"
+            self.about.kind = _ROW8
+            self._hold("row_scales", weight.scales.float().contiguous())
+            self._hold("panels", _panels(weight.codes))
+            return
+        assert weight.scales.shape[1] * GROUP == weight.shape[1], "a scale for each group"
+        codes = _panels(weight.codes)
+        if weight.codes.dtype == torch.uint8:
+            codes = (codes[:, :, :8] | (codes[:, :, 8:] << 4)).contiguous()
+        self.about.kind = _INT4 if weight.codes.dtype == torch.uint8 else _INT8
+        self._hold("panels", codes)
+        self._hold("scales", _panels(weight.scales))
+        if weight.minima is not None:
+            self._hold("minima", _panels(weight.minima))
+
+    def _hold(self, name: str, tensor: Tensor) -> None:
+        self._held[name] = tensor
+        setattr(self.about, name, tensor.data_ptr())
+
+
+def readable(weight: Tensor | CodedWeight) -> bool:
+    """Whether the kernels read a weight as it is stored."""
+    if isinstance(weight, CodedWeight):
+        return True
+    return weight.dtype in _FLOATS and weight.device.type == "cpu"
+
+
+def _panels(x: Tensor) -> Tensor:
+    """[rows, columns] -> [panel, column, 16], the last panel filled up with zeros."""
+    x = F.pad(x, (0, 0, 0, -x.shape[0] % _PANEL))
+    return x.view(-1, _PANEL, x.shape[1]).transpose(1, 2).contiguous()
+
+
+def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
+    """The address of a float32 tensor, or none."""
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())

@@ -1,0 +1,123 @@
+// Vectors of float32 as wide as the CPU's registers. Every product and sum is written out (-ffp-contract=off): the same
+// numbers give the same bits in every kernel.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16;
+#else
+constexpr int LANES = 8;
+#endif
+constexpr int PANEL = 16;  // outputs whose weights lie side by side
+constexpr int PARTS = PANEL / LANES;
+
+typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t Whole __attribute__((vector_size(LANES * 4)));
+
+inline Vector splat(float x) { return x - Vector{}; }
+inline Vector load(const float* p) { return *(const Vector*)p; }
+inline void store(float* p, Vector x) { *(Vector*)p = x; }
+
+// a * b + c, rounded once
+inline Vector fma(Vector a, Vector b, Vector c) {
+#if defined(__AVX512F__)
+    return (Vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (Vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    for (int i = 0; i < LANES; i++) c[i] = std::fma(a[i], b[i], c[i]);
+    return c;
+#endif
+}
+
+inline float sum(Vector x) {
+    float lanes[LANES];
+    std::memcpy(lanes, &x, sizeof lanes);
+    for (int width = LANES / 2; width; width /= 2)
+        for (int i = 0; i < width; i++) lanes[i] += lanes[i + width];
+    return lanes[0];
+}
+
+inline float largest(Vector x) {
+    float most = x[0];
+    for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+// e^x for x <= 0, to 2 units in the last place; 0 far below (range reduction and polynomial of Cephes' expf)
+inline Vector exponential(Vector x) {
+    const Vector low = splat(-87.0f);
+    const Whole tiny = x < low;
+    x = tiny ? low : x;
+    Vector n = fma(x, splat(1.44269504088896341f), splat(12582912.0f)) - splat(12582912.0f);
+    x = fma(n, splat(-0.693359375f), x);
+    x = fma(n, splat(2.12194440e-4f), x);
+    Vector y = splat(1.9875691500e-4f);
+    for (float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+        y = fma(y, x, splat(c));
+    y = fma(y, x * x, x + splat(1.0f));
+    Vector power = (Vector)((__builtin_convertvector(n, Whole) + 127) << 23);
+    return tiny ? Vector{} : y * power;
+}
+
+// ---- what is stored in fewer bits -----------------------------------------------------------------------------------
+
+inline Vector from_float16(const uint16_t* p) {
+#if defined(__AVX512F__)
+    return (Vector)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p));
+#elif defined(__F16C__)
+    return (Vector)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)p));
+#else
+    Vector out;
+    for (int i = 0; i < LANES; i++) {
+        _Float16 x;
+        std::memcpy(&x, p + i, 2);
+        out[i] = (float)x;
+    }
+    return out;
+#endif
+}
+
+inline Vector from_bfloat16(const uint16_t* p) {
+#if defined(__AVX512F__)
+    return (Vector)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p)), 16);
+#elif defined(__AVX2__)
+    return (Vector)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p)), 16);
+#else
+    Whole out;
+    for (int i = 0; i < LANES; i++) out[i] = (int32_t)((uint32_t)p[i] << 16);
+    return (Vector)out;
+#endif
+}
+
+inline Vector from_int8(const int8_t* p) {
+#if defined(__AVX512F__)
+    return (Vector)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p)));
+#elif defined(__AVX2__)
+    return (Vector)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)p)));
+#else
+    Vector out;
+    for (int i = 0; i < LANES; i++) out[i] = (float)p[i];
+    return out;
+#endif
+}
+
+// 8 bytes: their low halves are the codes of outputs 0 to 7, their high halves those of 8 to 15
+inline void from_halves(const uint8_t* p, Vector out[PARTS]) {
+#if defined(__AVX512F__)
+    __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p));
+    __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(bytes), _mm256_srli_epi32(bytes, 4), 1);
+    out[0] = (Vector)_mm512_cvtepi32_ps(_mm512_and_si512(both, _mm512_set1_epi32(15)));
+#elif defined(__AVX2__)
+    __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p));
+    out[0] = (Vector)_mm256_cvtepi32_ps(_mm256_and_si256(bytes, _mm256_set1_epi32(15)));
+    out[1] = (Vector)_mm256_cvtepi32_ps(_mm256_srli_epi32(bytes, 4));
+#else
+    for (int i = 0; i < PANEL; i++) out[i / LANES][i % LANES] = (float)(i < 8 ? p[i] & 15 : p[i - 8] >> 4);
+#endif
+}
