@@ -136,7 +136,7 @@ def test_an_installation_that_fails_is_one_line(home: Path) -> None:
 
 def test_a_peer_that_is_installed_beside_lope_needs_no_environment(home: Path) -> None:
     assert Environment(_kind("json")).build() == "stub: installed beside lope already"
-    assert not home.exists()
+    assert not (home / "peers").exists()
 
 
 def test_an_unknown_peer_is_told_the_right_names(capsys: pytest.CaptureFixture[str]) -> None:

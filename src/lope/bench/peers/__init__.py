@@ -17,6 +17,7 @@ PEERS = {
             reads="folder",
             variants=(
                 Variant("transformers", {}),
+                Variant("transformers bfloat16", {"dtype": "bfloat16"}),
                 Variant("transformers prompt lookup", {"prompt_lookup": 10}),
                 Variant("transformers assistant", {"assistant": True}),
             ),

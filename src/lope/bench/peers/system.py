@@ -119,11 +119,11 @@ def _start(
     process = PeerProcess(python, kind.file, log=log, environment=environment, timeout=place.timeout)
     try:
         request = {
+            "dtype": place.dtype,
             **variant.settings,
             "model": str(file),
             "assistant": str(place.assistant) if variant.settings.get("assistant") else None,
             "threads": place.threads,
-            "dtype": place.dtype,
             "context": place.context,
             "scratch": str(place.scratch),
         }

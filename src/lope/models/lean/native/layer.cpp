@@ -58,13 +58,20 @@ void settle(const Layer& layer, const Pass& pass, int64_t row, float* qkv) {
         std::memcpy(cache + head * slots * w, qkv + (h + head) * w, w * sizeof(float));
 }
 
-float dot(const float* a, const float* b, int64_t width) {
-    Vector products{};
-    float rest = 0;
+// out[n] = query n · key, of N query heads that lie side by side
+template <int N>
+void dots(const float* queries, const float* key, int64_t w, float scale, float* const* out, int64_t at) {
+    Vector products[N] = {};
     int64_t i = 0;
-    for (; i + LANES <= width; i += LANES) products = fma(load(a + i), load(b + i), products);
-    for (; i < width; i++) rest += a[i] * b[i];
-    return sum(products) + rest;
+    for (; i + LANES <= w; i += LANES) {
+        const Vector each = load(key + i);
+        UNROLL for (int n = 0; n < N; n++) products[n] = fma(load(queries + n * w + i), each, products[n]);
+    }
+    UNROLL for (int n = 0; n < N; n++) {
+        float rest = 0;
+        for (int64_t j = i; j < w; j++) rest += queries[n * w + j] * key[j];
+        out[n][at] = (sum(products[n]) + rest) * scale;
+    }
 }
 
 // scores [length, padded to whole vectors] -> their exponentials above the largest; returns 1 / their sum
@@ -82,38 +89,68 @@ float soften(float* scores, int64_t length) {
     return 1.0f / sum(total);
 }
 
-template <int N>
-void mix(const float* values, const int32_t* where, const float* weights, int64_t length, int64_t w, float* out) {
-    Vector sums[N] = {};
+// out[n] = sum of weights[n][i] * value i, of N heads; M vectors of the width at once
+template <int N, int M>
+void mix(const float* values, const int32_t* where, float* const* weights, int64_t length, int64_t w, float* out) {
+    Vector sums[N][M] = {};
     for (int64_t i = 0; i < length; i++) {
-        const Vector weight = splat(weights[i]);
-        for (int n = 0; n < N; n++) sums[n] = fma(weight, load(values + where[i] * w + n * LANES), sums[n]);
+        const float* value = values + where[i] * w;
+        UNROLL for (int n = 0; n < N; n++) {
+            const Vector weight = splat(weights[n][i]);
+            UNROLL for (int m = 0; m < M; m++) sums[n][m] = fma(weight, load(value + m * LANES), sums[n][m]);
+        }
     }
-    for (int n = 0; n < N; n++) store(out + n * LANES, sums[n]);
+    UNROLL for (int n = 0; n < N; n++)
+        UNROLL for (int m = 0; m < M; m++) store(out + n * w + m * LANES, sums[n][m]);
 }
 
-// out [w] of one query head: softmax(q·K / sqrt(w)) V over the row's path, in path order
-void attend(const Layer& layer, const Pass& pass, int64_t row, int64_t head, const float* query, float* out,
-            std::vector<float>& scores, std::vector<int32_t>& where) {
-    const int64_t w = layer.w, sequence = pass.sequence[row], length = pass.length[row], slots = pass.slots[sequence];
-    const float* keys = pass.caches[sequence] + head / (layer.h / layer.k) * slots * w;
-    const float* values = keys + layer.k * slots * w;
-    where.resize(length);
-    scores.resize(length + LANES);
-    const int64_t shared = std::min<int64_t>(length, pass.context[row]);
-    for (int64_t i = 0; i < shared; i++) where[i] = (int32_t)i;
-    for (int64_t i = shared; i < length; i++) where[i] = pass.paths[pass.path[row] + i - shared];
+struct Room {  // of one thread
+    std::vector<float> scores;
+    std::vector<int32_t> where;
+};
+
+// out [N, w] of N query heads of one key head: softmax(q·K / sqrt(w)) V over the row's path, in path order
+template <int N>
+void attend(const float* queries, const float* keys, const float* values, int64_t length, int64_t w, Room& room,
+            float* out) {
+    const int64_t padded = (length + LANES - 1) / LANES * LANES;
+    room.scores.resize(N * padded);
+    float *scores[N], shares[N];
+    for (int n = 0; n < N; n++) scores[n] = room.scores.data() + n * padded;
+    const int32_t* where = room.where.data();
     const float scale = 1.0f / std::sqrt((float)w);
-    for (int64_t i = 0; i < length; i++) scores[i] = dot(query, keys + where[i] * w, w) * scale;
-    const float share = soften(scores.data(), length);
+    for (int64_t i = 0; i < length; i++) dots<N>(queries, keys + where[i] * w, w, scale, scores, i);
+    for (int n = 0; n < N; n++) shares[n] = soften(scores[n], length);
+    constexpr int M = 12 / N;
     int64_t i = 0;
-    for (; i + 8 * LANES <= w; i += 8 * LANES) mix<8>(values + i, where.data(), scores.data(), length, w, out + i);
-    for (; i + LANES <= w; i += LANES) mix<1>(values + i, where.data(), scores.data(), length, w, out + i);
-    for (; i < w; i++) {
-        out[i] = 0;
-        for (int64_t key = 0; key < length; key++) out[i] += scores[key] * values[where[key] * w + i];
+    for (; i + M * LANES <= w; i += M * LANES) mix<N, M>(values + i, where, scores, length, w, out + i);
+    for (; i + LANES <= w; i += LANES) mix<N, 1>(values + i, where, scores, length, w, out + i);
+    for (; i < w; i++)
+        for (int n = 0; n < N; n++) {
+            out[n * w + i] = 0;
+            for (int64_t key = 0; key < length; key++) out[n * w + i] += scores[n][key] * values[where[key] * w + i];
+        }
+    for (int n = 0; n < N; n++)
+        for (i = 0; i < w; i++) out[n * w + i] *= shares[n];
+}
+
+// The query heads of one row that share a key head
+void attend(const Layer& layer, const Pass& pass, int64_t row, int64_t group, const float* qkv, float* out, Room& room) {
+    const int64_t w = layer.w, sequence = pass.sequence[row], length = pass.length[row], slots = pass.slots[sequence];
+    const float* keys = pass.caches[sequence] + group * slots * w;
+    const float* values = keys + layer.k * slots * w;
+    const int64_t shared = std::min<int64_t>(length, pass.context[row]);
+    room.where.resize(length);
+    for (int64_t i = 0; i < shared; i++) room.where[i] = (int32_t)i;
+    for (int64_t i = shared; i < length; i++) room.where[i] = pass.paths[pass.path[row] + i - shared];
+    int64_t head = group * (layer.h / layer.k), left = layer.h / layer.k;
+    while (left) {
+        const int64_t some = std::min<int64_t>(left, 4);
+        with_constant<4>(some, [&](auto heads) {
+            attend<heads>(qkv + head * w, keys, values, length, w, room, out + head * w);
+        });
+        head += some, left -= some;
     }
-    for (i = 0; i < w; i++) out[i] *= share;
 }
 
 // silu(gate) * up, of [gate; up] [2m]
@@ -158,8 +195,7 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
     float* normed = scratch(4, rows * d).data();
 #pragma omp parallel num_threads(pass.threads)
     {
-        static thread_local std::vector<float> scores;
-        static thread_local std::vector<int32_t> where;
+        static thread_local Room room;
         if (!read) {
 #pragma omp for
             for (int64_t row = 0; row < rows; row++)
@@ -169,9 +205,9 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
 #pragma omp for
         for (int64_t row = 0; row < rows; row++) settle(layer, pass, row, qkv + row * width);
 #pragma omp for schedule(dynamic)
-        for (int64_t item = 0; item < rows * layer.h; item++) {
-            const int64_t row = item / layer.h, head = item % layer.h, at = head * layer.w;
-            attend(layer, pass, row, head, qkv + row * width + at, mixed + row * mixed_width + at, scores, where);
+        for (int64_t item = 0; item < rows * layer.k; item++) {
+            const int64_t row = item / layer.k, group = item % layer.k;
+            attend(layer, pass, row, group, qkv + row * width, mixed + row * mixed_width, room);
         }
         multiply(Product{layer.output, mixed, out, x, rows});
 #pragma omp for

@@ -7,9 +7,6 @@
 #include <type_traits>
 #include "vectors.h"
 
-// loops over registers: one left rolled would keep them in memory
-#define UNROLL _Pragma("GCC unroll 16")
-
 constexpr int GROUP = 32;   // inputs that share a scale and a minimum
 constexpr int CHUNK = 256;  // inputs of a panel that are decoded together for many rows: 16 KiB
 constexpr int TILE = 64;    // rows that read one decoded chunk after another
@@ -75,15 +72,27 @@ struct Reader {
     }
 };
 
-inline void finish(const Product& job, int64_t panel, int64_t row, const Vector sums[PARTS]) {
-    int64_t first = panel * PANEL, count = std::min<int64_t>(PANEL, job.weight.outputs - first);
-    int64_t at = row * job.weight.outputs + first;
+__attribute__((noinline)) static void finish(const Product& job, int64_t panel, int64_t row, const Vector sums[PARTS]) {
+    const Weight& weight = job.weight;
+    const int64_t first = panel * PANEL, count = std::min<int64_t>(PANEL, weight.outputs - first);
+    const int64_t at = row * weight.outputs + first;
+    if (count == PANEL) {
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            const int64_t shift = part * LANES;
+            Vector value = sums[part];
+            if (weight.kind == ROW8) value *= load(weight.row_scales + first + shift);
+            if (weight.bias) value += load(weight.bias + first + shift);
+            if (job.residual) value += load(job.residual + at + shift);
+            store(job.out + at + shift, value);
+        }
+        return;
+    }
     float values[PANEL];
     std::memcpy(values, sums, sizeof values);
     for (int64_t i = 0; i < count; i++) {
         float value = values[i];
-        if (job.weight.kind == ROW8) value *= job.weight.row_scales[first + i];
-        if (job.weight.bias) value += job.weight.bias[first + i];
+        if (weight.kind == ROW8) value *= weight.row_scales[first + i];
+        if (weight.bias) value += weight.bias[first + i];
         if (job.residual) value += job.residual[at + i];
         job.out[at + i] = value;
     }
@@ -112,7 +121,11 @@ __attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel)
         }
     }
     UNROLL for (int p = 0; p < P; p++)
-        UNROLL for (int row = 0; row < R; row++) finish(job, panel + p, row, sums[p][row]);
+        UNROLL for (int row = 0; row < R; row++) {
+            Vector done[PARTS];  // a copy: sums whose address were taken would live in memory
+            UNROLL for (int part = 0; part < PARTS; part++) done[part] = sums[p][row][part];
+            finish(job, panel + p, row, done);
+        }
 }
 
 // Calls function(constant) for 1 <= rows <= R

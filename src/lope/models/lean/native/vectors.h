@@ -15,6 +15,8 @@ constexpr int LANES = 8;
 #endif
 constexpr int PANEL = 16;  // outputs whose weights lie side by side
 constexpr int PARTS = PANEL / LANES;
+// loops over registers: one left rolled would keep them in memory
+#define UNROLL _Pragma("GCC unroll 16")
 
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t Whole __attribute__((vector_size(LANES * 4)));
@@ -35,12 +37,25 @@ inline Vector fma(Vector a, Vector b, Vector c) {
 #endif
 }
 
+// Halves are added to each other until one number is left
 inline float sum(Vector x) {
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256((__m512)x),
+                                       _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x), 1)));
+#else
+    const __m256 eight = (__m256)x;
+#endif
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+#else
     float lanes[LANES];
     std::memcpy(lanes, &x, sizeof lanes);
     for (int width = LANES / 2; width; width /= 2)
         for (int i = 0; i < width; i++) lanes[i] += lanes[i + width];
     return lanes[0];
+#endif
 }
 
 inline float largest(Vector x) {
