@@ -51,6 +51,20 @@ def test_a_table_and_a_plot(run, home, tmp_path):
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_what_is_shipped_for_the_model_is_measured_too(run, home, monkeypatch):
+    shipped = [("truncated:layers=1", {"shape": "rsd_c:branching=2-1", "nodes": 4, "depth": 2, "tokens_per_pass": 1.5})]
+    monkeypatch.setattr("lope.engine.default_drafter.points", lambda model: shipped)
+    code, out, err = run()
+    assert code == 0, err
+    assert "one draft of truncated:layers=1 | shape rsd_c:branching=2-1" in out
+    [file] = home.glob("*.json")
+    beside = "truncated:layers=1 | shape rsd_c:branching=2-1 | stop never"
+    assert set(json.loads(file.read_text())["drafters"]) == {"ngram | shape chain | stop never", beside}
+    file.unlink()
+    assert run("--drafter", "ngram")[0] == 0
+    assert set(json.loads(file.read_text())["drafters"]) == {"ngram | shape chain | stop never"}
+
+
 def test_json_is_what_was_saved(run, home):
     code, out, err = run("--json", "--quick")
     assert code == 0

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.calling import Caller
 from tests.training.distilling import after, distil, file_prompts
 
+from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
 from lope.training.trainer import Report, Trainer
 
@@ -79,6 +80,17 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(
     assert again.code == 0, again.err
     assert again.document["last"]["step"] == 6
     assert len(steps) == 5 + 3, "steps 4 to 6 are made again"
+
+
+def test_a_drafter_to_begin_from_keeps_its_own_head(words: list[str], tmp_path: Path, lope: Caller) -> None:
+    assert lope(*words, "--json").code == 0
+    at = words.index("--vocab")
+    bare = [*words[:at], *words[at + 2 : -1], str(tmp_path / "second"), "--init", str(tmp_path / "out")]
+    refused = lope(*bare, "--vocab", "50")
+    assert refused.code == 2
+    assert "its head keeps 60 tokens, not 50" in refused.complaint
+    assert lope(*bare, "--json").code == 0
+    assert len(DrafterFolder.read(tmp_path / "second").tensors["kept"]) == 60
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lope.engine.calibration import EngineCalibration
     from lope.engine.calibration_plan import CalibrationPlan
     from lope.engine.calibration_record import CalibrationRecord, Measured
+    from lope.engine.engine import Engine
 
 app = typer.Typer(add_completion=False)
 _WIDTH = 44  # of the longest bar
@@ -25,7 +26,9 @@ _ACCEPTANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 @app.command()
 def calibrate(
     model: opt.Model = "smollm2",
-    drafter: opt.DrafterOption = "ngram",
+    drafter: Annotated[
+        str | None, typer.Option(help="ngram, model:path=DIR, ...; default: ngram, then what lope ships for the model")
+    ] = None,
     shape: opt.ShapeOption = "chain",
     draft_stop: opt.DraftStop = "never",
     dtype: opt.Dtype = "auto",
@@ -45,7 +48,7 @@ def calibrate(
     draw = None if plot is None else _drawer(plot)
     engine = load(
         model,
-        drafter=drafter,
+        drafter=drafter or "ngram",
         shape=shape,
         draft_stop=draft_stop,
         dtype=dtype,
@@ -58,10 +61,10 @@ def calibrate(
     if show:
         record, path = calibration.read(), str(calibration.path)
     else:
-        record = _measure(calibration, QUICK if quick else FULL, silent=json)
-        if not json:
-            _print(record, calibration.drafter)
+        record = _measured(calibration, QUICK if quick else FULL, json)
         path = calibration.save(record)
+        for beside in [] if drafter else _shipped(engine):
+            beside.save(_measured(beside, QUICK if quick else FULL, json))
     if plot is not None and draw is not None:
         draw(record, plot)
     if json:
@@ -70,6 +73,24 @@ def calibrate(
     if show:
         _print(record, calibration.drafter)
     console.print(f"saved in {path}", soft_wrap=True)
+
+
+def _shipped(engine: "Engine") -> list["EngineCalibration"]:
+    """Of the drafters that lope ships for the model, those whose best shape is known: what `lope.load` chooses from."""
+    from lope.engine.calibration import EngineCalibration
+    from lope.engine.default_drafter import points
+    from lope.engine.engine import Engine
+    from lope.engine.parts import Parts
+
+    parts = [Parts(drafter=kind, shape=str(point["shape"])) for kind, point in points(engine.model)]
+    return [EngineCalibration(Engine(engine.model, each, exact=engine.exact)) for each in parts]
+
+
+def _measured(calibration: "EngineCalibration", plan: "CalibrationPlan", silent: bool) -> "CalibrationRecord":
+    record = _measure(calibration, plan, silent=silent)
+    if not silent:
+        _print(record, calibration.drafter)
+    return record
 
 
 def _measure(calibration: "EngineCalibration", plan: "CalibrationPlan", *, silent: bool) -> "CalibrationRecord":

@@ -9,12 +9,15 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from lope.cli import options as opt
 from lope.cli.output import complaints, console, fail, print_json
-from lope.core.errors import RunError
+from lope.core.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from lope.training.school import School
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+_VOCAB = 6144
 
 
 @app.command()
@@ -31,7 +34,7 @@ def train(
     text: Annotated[Path | None, typer.Option(help="plain text to begin with: JSON lines or lines")] = None,
     init: Annotated[Path | None, typer.Option(help="begin from this drafter")] = None,
     loss: Annotated[str, typer.Option(help="kld, reverse_kld, jsd, tvd, tvd++, lk")] = "kld",
-    vocab: Annotated[int, typer.Option(help="tokens that the head keeps")] = 6144,
+    vocab: Annotated[int | None, typer.Option(help="tokens that the head keeps (default 6144, or --init's)")] = None,
     hidden: Annotated[int, typer.Option(help="width of a stand-alone drafter")] = 256,
     layers: Annotated[int, typer.Option(help="layers of a stand-alone drafter")] = 4,
     rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 4,
@@ -62,7 +65,7 @@ def train(
         check_picture(plot)
     lessons = Lessons(
         kind=kind,
-        vocab=vocab,
+        vocab=_head(vocab, init),
         hidden=hidden,
         layers=layers,
         loss=loss,
@@ -97,6 +100,18 @@ def train(
     else:
         held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])
         console.print(f"drafter: {out}\nheld-out acceptance by position: {held_out}", markup=False, soft_wrap=True)
+
+
+def _head(asked: int | None, init: Path | None) -> int:
+    """How many tokens the head keeps. Raises UsageError where the drafter to begin from keeps others."""
+    if init is None:
+        return _VOCAB if asked is None else asked
+    from lope.models.drafter_folder import DrafterFolder
+
+    held = len(DrafterFolder.read(init).tensors["kept"])
+    if asked not in (None, held):
+        raise UsageError(f"{init}: its head keeps {held} tokens, not {asked}: leave --vocab out, or trim it")
+    return held
 
 
 def _follow(school: "School", *, silent: bool) -> dict[str, Any] | None:

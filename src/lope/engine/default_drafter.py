@@ -41,7 +41,7 @@ class DefaultDrafter:
         except LopeError:
             return best
         context = record.contexts[len(record.contexts) // 2]
-        for kind, point in _points(model):
+        for kind, point in points(model):
             shape = str(point["shape"])
             name = known_as(Parts(drafter=kind, shape=shape))
             if name in record.drafters:
@@ -50,7 +50,7 @@ class DefaultDrafter:
         return best
 
 
-def _points(model: LoadedModel) -> list[tuple[str, Mapping[str, Any]]]:
+def points(model: LoadedModel) -> list[tuple[str, Mapping[str, Any]]]:
     """(kind, operating point) of each drafter that is shipped for the model and has one."""
     found = []
     for kind in KINDS:

@@ -6,21 +6,30 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-GROUP = 32
-
 
 @dataclass(frozen=True, eq=False)
 class CodedWeight:
-    """scale · code + minimum, exactly.
+    """scale · code + minimum.
 
     codes:  [rows, columns]; uint8 holds 4 bits (0 to 15), int8 all of its 8.
-    scales: float16 [rows, columns / 32], one for each group of a row; or float32 [rows, 1], one for the whole row.
-    minima: float16, the shape of `scales`; None: zero.
+    scales: [rows, groups], float16 or float32: one for each group of consecutive columns; or float32 [rows, 1].
+    minima: as `scales`; None: zero.
     """
 
     codes: Tensor
     scales: Tensor
     minima: Tensor | None = None
+
+    @property
+    def by_row(self) -> bool:
+        """Whether whole rows share a scale."""
+        whole = self.scales.shape[1] == 1 and self.scales.dtype == torch.float32
+        return whole and self.codes.dtype == torch.int8
+
+    @property
+    def group(self) -> int:
+        """How many columns share a scale."""
+        return self.codes.shape[1] // self.scales.shape[1]
 
     @property
     def shape(self) -> torch.Size:
@@ -46,7 +55,9 @@ def stacked(weights: Sequence[Tensor | CodedWeight]) -> Tensor | CodedWeight:
     if len(weights) == 1:
         return weights[0]
     coded = [weight for weight in weights if isinstance(weight, CodedWeight)]
-    kinds = {(weight.codes.dtype, weight.scales.shape[1], weight.minima is None) for weight in coded}
+    kinds = {
+        (weight.codes.dtype, weight.scales.dtype, weight.scales.shape[1], weight.minima is None) for weight in coded
+    }
     if len(coded) == len(weights) and len(kinds) == 1:
         minima = [weight.minima for weight in coded if weight.minima is not None]
         return CodedWeight(

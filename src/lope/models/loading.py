@@ -51,11 +51,12 @@ def load(
     Raises ModelError for anything that cannot be loaded, SettingError for an unknown dtype or device.
     """
     cache, place = CacheFolder.default(), _device(device)
-    library(progress)
     adapted, plain = name.startswith("hf:"), name.removeprefix("hf:")
     source = _source(plain, cache, keep=cache_dequantised or adapted, progress=progress)
     if adapted:
         return _by_transformers(name, source, dtype, place, cache)
+    if place.type == "cpu":
+        library(progress)
     if isinstance(source, Dequantised):
         chosen = _dtype(dtype, source.config(), place, cache)
         coded = kernels_for(chosen, place).reads_codes

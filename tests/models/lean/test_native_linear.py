@@ -31,6 +31,16 @@ def eight_bits(outputs: int, inputs: int) -> CodedWeight:
     return CodedWeight(codes(-128, 128, outputs, inputs).to(torch.int8), normal(outputs, inputs // 32).half())
 
 
+def wide_four_bits(outputs: int, inputs: int) -> CodedWeight:
+    return CodedWeight(
+        codes(0, 16, outputs, inputs).to(torch.uint8), normal(outputs, inputs // 32), normal(outputs, inputs // 32)
+    )
+
+
+def fine_eight_bits(outputs: int, inputs: int) -> CodedWeight:
+    return CodedWeight(codes(-32, 32, outputs, inputs).to(torch.int8), normal(outputs, inputs // 16))
+
+
 def eight_bits_by_row(outputs: int, inputs: int) -> CodedWeight:
     return CodedWeight(codes(-127, 128, outputs, inputs).to(torch.int8), normal(outputs, 1))
 
@@ -41,6 +51,8 @@ STORED: dict[str, Callable[[int, int], Tensor | CodedWeight]] = {
     "float16": lambda outputs, inputs: normal(outputs, inputs).half(),
     "four bits": four_bits,
     "eight bits": eight_bits,
+    "four bits, wide scales": wide_four_bits,
+    "eight bits, fine groups": fine_eight_bits,
     "eight bits by row": eight_bits_by_row,
 }
 SIZES = [(16, 32), (50, 64), (1, 32), (33, 288), (200, 1536), (7, 608)]

@@ -26,6 +26,9 @@ class LlamaCppPeer:
             n_threads=settings["threads"],
             n_threads_batch=settings["threads"],
             draft_model=LlamaPromptLookupDecoding(num_pred_tokens=lookup) if lookup else None,
+            # a draft model needs the logits of all tokens; 0.3.36 makes room for them only where it is told so, and
+            # fails at prompts of more than 512 tokens
+            logits_all=bool(lookup),
             verbose=False,
         )
         self._rows: list[int] = []

@@ -32,6 +32,11 @@ class SequenceCache:
         """[2, kv_heads, slots, head_dim] of one layer."""
         return self._layers[layer]
 
+    @property
+    def layer_bytes(self) -> int:
+        """From one layer's first number to the next layer's."""
+        return self._store.stride(0) * self._store.itemsize
+
     def reserve(self, slots: int) -> None:
         """Make room for `slots` slots, by doubling up to the model's context; scratch rows may lie beyond it."""
         if slots > self.slots:

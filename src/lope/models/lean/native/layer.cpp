@@ -168,7 +168,7 @@ void gate(const float* both, int64_t m, int64_t begin, int64_t end, float* out) 
 }
 
 std::vector<float>& scratch(int which, int64_t size) {
-    static thread_local std::vector<float> held[5];
+    static thread_local std::vector<float> held[6];
     if ((int64_t)held[which].size() < size) held[which].resize(size);
     return held[which];
 }
@@ -178,8 +178,9 @@ std::vector<float>& scratch(int which, int64_t size) {
 extern "C" {
 
 void lope_linear(const Weight* weight, int64_t rows, int threads, const float* x, const float* residual, float* out) {
+    float* sums = scratch(5, rows * (weight->inputs / FINEST)).data();
 #pragma omp parallel num_threads(threads)
-    multiply(Product{*weight, x, out, residual, rows});
+    multiply(Product{*weight, x, out, residual, rows, sums});
 }
 
 // out [r, d]: what the layer makes of x [r, d]. `read` [r, qkv.inputs] is what its attention reads; absent: x, normed
@@ -193,6 +194,8 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
     float* both = scratch(2, rows * 2 * m).data();
     float* gated = scratch(3, rows * m).data();
     float* normed = scratch(4, rows * d).data();
+    const int64_t widest = std::max(std::max<int64_t>(layer.qkv.inputs, mixed_width), m);
+    float* sums = scratch(5, rows * (widest / FINEST)).data();
 #pragma omp parallel num_threads(pass.threads)
     {
         static thread_local Room room;
@@ -201,7 +204,7 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
             for (int64_t row = 0; row < rows; row++)
                 normalise(x + row * d, layer.attention_norm, layer.eps, d, normed + row * d);
         }
-        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows});
+        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows, sums});
 #pragma omp for
         for (int64_t row = 0; row < rows; row++) settle(layer, pass, row, qkv + row * width);
 #pragma omp for schedule(dynamic)
@@ -209,17 +212,17 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
             const int64_t row = item / layer.k, group = item % layer.k;
             attend(layer, pass, row, group, qkv + row * width, mixed + row * mixed_width, room);
         }
-        multiply(Product{layer.output, mixed, out, x, rows});
+        multiply(Product{layer.output, mixed, out, x, rows, sums});
 #pragma omp for
         for (int64_t row = 0; row < rows; row++)
             normalise(out + row * d, layer.mlp_norm, layer.eps, d, normed + row * d);
-        multiply(Product{layer.gate_up, normed, both, nullptr, rows});
+        multiply(Product{layer.gate_up, normed, both, nullptr, rows, sums});
 #pragma omp for
         for (int64_t item = 0; item < rows * pieces; item++) {
             const int64_t row = item / pieces, begin = item % pieces * piece;
             gate(both + row * 2 * m, m, begin, std::min(begin + piece, m), gated + row * m);
         }
-        multiply(Product{layer.down, gated, out, out, rows});
+        multiply(Product{layer.down, gated, out, out, rows, sums});
     }
 }
 }

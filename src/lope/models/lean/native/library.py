@@ -31,9 +31,7 @@ class Weight(ctypes.Structure):
     """`struct Weight` of linear.h."""
 
     _fields_ = (
-        ("kind", ctypes.c_int32),
-        ("outputs", ctypes.c_int32),
-        ("inputs", ctypes.c_int32),
+        *((name, ctypes.c_int32) for name in ("kind", "outputs", "inputs", "group", "wide")),
         *((name, ctypes.c_void_p) for name in ("panels", "scales", "minima", "row_scales", "bias")),
     )
 

@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lope.models.coded_weight import GROUP, CodedWeight
+from lope.models.coded_weight import CodedWeight
 from lope.models.lean.native.library import Library, Weight
 
 _PANEL = 16
+_GROUPS = (16, 32)
 _FLOAT32, _BFLOAT16, _FLOAT16, _ROW8, _INT8, _INT4 = range(6)
 _FLOATS = {torch.float32: _FLOAT32, torch.bfloat16: _BFLOAT16, torch.float16: _FLOAT16}
 
@@ -45,18 +46,18 @@ class NativeLinear:
         return out
 
     def _take_codes(self, weight: CodedWeight) -> None:
-        if weight.scales.dtype == torch.float32:
-            assert weight.codes.dtype == torch.int8, "whole rows are scaled in eight bits only"
-            self.about.kind = _ROW8
-            self._hold("row_scales", weight.scales.float().contiguous())
-            self._hold("panels", _panels(weight.codes))
-            return
-        assert weight.scales.shape[1] * GROUP == weight.shape[1], "a scale for each group"
         codes = _panels(weight.codes)
-        if weight.codes.dtype == torch.uint8:
-            codes = (codes[:, :, :8] | (codes[:, :, 8:] << 4)).contiguous()
-        self.about.kind = _INT4 if weight.codes.dtype == torch.uint8 else _INT8
-        self._hold("panels", codes)
+        if weight.by_row:
+            self.about.kind = _ROW8
+            self._hold("panels", codes)
+            self._hold("row_scales", weight.scales.contiguous())
+            return
+        assert weight.group in _GROUPS, f"groups of {_GROUPS} inputs share a scale"
+        four = weight.codes.dtype == torch.uint8
+        self.about.kind = _INT4 if four else _INT8
+        self.about.group = weight.group
+        self.about.wide = weight.scales.dtype == torch.float32
+        self._hold("panels", (codes[:, :, :8] | (codes[:, :, 8:] << 4)).contiguous() if four else codes)
         self._hold("scales", _panels(weight.scales))
         if weight.minima is not None:
             self._hold("minima", _panels(weight.minima))
@@ -81,4 +82,5 @@ def _panels(x: Tensor) -> Tensor:
 
 def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
     """The address of a float32 tensor, or none."""
+    assert tensor is None or (tensor.dtype == torch.float32 and tensor.is_contiguous()), "C++ reads float32 in a row"
     return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())

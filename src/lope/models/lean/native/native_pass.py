@@ -58,7 +58,9 @@ class NativePass:
         self._held: dict[str, NDArray[np.int32]] = {k: np.asarray(v, dtype=np.int32) for k, v in columns.items()}
         self._rotations = rotations
         self._slots = np.array([segment.cache.slots for segment in segments], dtype=np.int64)
-        self._caches = np.empty(len(segments), dtype=np.uint64)
+        self._first_layers = np.array([segment.cache.layer(0).data_ptr() for segment in segments], dtype=np.uint64)
+        self._layer_bytes = np.array([segment.cache.layer_bytes for segment in segments], dtype=np.uint64)
+        self._caches = self._first_layers.copy()
         self._about = PassAbout(
             rows=len(lengths),
             threads=torch.get_num_threads(),
@@ -80,7 +82,7 @@ class NativePass:
             assert read.shape == (self._about.rows, about.qkv.inputs), "as wide as the layer reads"
             read = read.float().contiguous()
             beside = read.data_ptr()
-        self._caches[:] = [segment.cache.layer(number).data_ptr() for segment in self._segments]
+        self._caches[:] = self._first_layers + self._layer_bytes * np.uint64(number)
         out = torch.empty(x.shape)
         self._library.layer(about, self._about, x.data_ptr(), beside, out.data_ptr())
         return out
