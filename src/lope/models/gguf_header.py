@@ -118,7 +118,7 @@ class _Cursor:
     def _strings(self, count: int) -> list[str]:
         """As `_string`, of the hundred thousand that a vocabulary has: half of a start would go into calls."""
         read, data, size, at = struct.Struct("<Q").unpack_from, self._data, self._size, self._at
-        texts = []
+        texts: list[str] = []
         for _ in range(count):
             begin = at + 8
             end = begin + read(data, at)[0] if begin <= size else begin
