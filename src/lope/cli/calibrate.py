@@ -61,10 +61,11 @@ def calibrate(
     if show:
         record, path = calibration.read(), str(calibration.path)
     else:
-        record = _measured(calibration, QUICK if quick else FULL, json)
+        plan = QUICK if quick else FULL
+        record = _measured(calibration, plan, json)
         path = calibration.save(record)
         for beside in [] if drafter else _shipped(engine):
-            beside.save(_measured(beside, QUICK if quick else FULL, json))
+            beside.save(_measured(beside, plan, json))
     if plot is not None and draw is not None:
         draw(record, plot)
     if json:

@@ -80,8 +80,8 @@ def _check_model(
     engine = load(model, **names, **where, progress=not as_json)
     report = check_pair(engine.plain(), engine, tokens=tokens, seed=seed)
     if as_json:
-        named = {"model": model, **names, "dtype": engine.model.backend.dtype, "exact": engine.exact}
-        named["kernels"] = engine.model.backend.kernels
+        backend = engine.model.backend
+        named = {"model": model, **names, "dtype": backend.dtype, "kernels": backend.kernels, "exact": engine.exact}
         print_json({**named, **dataclasses.asdict(report), "passed": report.passed})
         return report.passed
     rows = report.rows

@@ -41,8 +41,9 @@ def test_the_choice_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why_not() == "LOPE_KERNELS is torch"
 
 
-def test_without_a_compiler_torch_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler")
+@pytest.mark.parametrize("named", ["no-such-compiler", "'g++"])
+def test_without_a_compiler_torch_runs(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", named)
     assert library() is None
     assert "no C++ compiler" in str(why_not())
     monkeypatch.setenv("LOPE_KERNELS", "native")

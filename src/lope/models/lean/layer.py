@@ -6,6 +6,7 @@ d hidden size, r rows of the pass, h query heads, k key-value heads, w head_dim,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -53,6 +54,12 @@ class Segment:
     embeddings: Tensor | None = None
 
 
+def rotations_of(segments: Sequence[Segment], rotary: Rotary) -> Tensor:
+    """Complex rotations [r, 1, w / 2] of all rows: a row stands behind all other keys that it sees."""
+    positions = np.concatenate([segment.layout.lengths for segment in segments]) - 1
+    return rotary.at(torch.from_numpy(positions).to(rotary.device), int(positions.max()))
+
+
 class LayerPass:
     """One packed pass: where rows stand and whom they see is settled once, for all layers.
 
@@ -71,9 +78,7 @@ class LayerPass:
         self._segments = segments
         self._attentions = attentions
         self._group = group
-        lengths = [int(length) for segment in segments for length in segment.layout.lengths]
-        positions = torch.tensor(lengths, device=rotary.device) - 1
-        self._rotations = rotary.at(positions, max(lengths) - 1)
+        self._rotations = rotations_of(segments, rotary)
 
     def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
         """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""

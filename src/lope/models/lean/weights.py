@@ -1,6 +1,6 @@
 """What a decoder reads, made ready to run: fused where rows read the same input, interleaved for RoPE, packed."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -53,7 +53,7 @@ def load_weights(
 ) -> Weights:
     """Take a checkpoint's tensors, one layer at a time (`stored` may read lazily)."""
     kernels = kernels_for(dtype, device)
-    reader = WeightReader(stored.__getitem__, stored, kernels, dtype, device)
+    reader = WeightReader(stored, kernels, dtype, device)
     layers = tuple(reader.layer(config, f"model.layers.{number}.") for number in range(config.num_layers))
     embedded = stored["model.embed_tokens.weight"]
     table = decoded(embedded).to(device=device, dtype=dtype)
@@ -65,17 +65,16 @@ def load_weights(
 
 @dataclass(frozen=True, eq=False)
 class WeightReader:
-    """Makes layers of a checkpoint's tensors. read: by name. held: all names."""
+    """Makes layers of a checkpoint's tensors, which are read by name when they are asked for."""
 
-    read: Callable[[str], Tensor | CodedWeight]
-    held: Container[str]
+    stored: Mapping[str, Tensor | CodedWeight]
     kernels: Kernels
     dtype: torch.dtype
     device: torch.device
 
     def numbers(self, name: str) -> Tensor:
         """A tensor in the dtype of the run, where it runs."""
-        return decoded(self.read(name)).to(device=self.device, dtype=self.dtype)
+        return decoded(self.stored[name]).to(device=self.device, dtype=self.dtype)
 
     def layer(self, config: DecoderConfig, at: str, attention_norm: str = "input_layernorm") -> Layer:
         """The layer whose tensors' names begin with `at`. attention_norm: the norm before attention."""
@@ -99,11 +98,11 @@ class WeightReader:
         def order(x: Tensor) -> Tensor:
             return interleave(x, head_dim)
 
-        parts = [self.read(f"{at}{name}.weight") for name in names]
+        parts = [self.stored[f"{at}{name}.weight"] for name in names]
         for i in range(rotated):
             part = parts[i]
             parts[i] = part.reordered(order) if isinstance(part, CodedWeight) else order(part)
-        biases = [self.numbers(f"{at}{name}.bias") for name in names if f"{at}{name}.bias" in self.held]
+        biases = [self.numbers(f"{at}{name}.bias") for name in names if f"{at}{name}.bias" in self.stored]
         biases = [order(bias) if i < rotated else bias for i, bias in enumerate(biases)]
         if biases and len(biases) != len(parts):
             raise ModelError(f"{at}{names[0]} has a bias, but not all of its neighbours {names[1:]} do")

@@ -2,7 +2,6 @@
 //
 // d hidden size, h query heads, k key-value heads, w width of a head, r rows of the pass.
 #include <omp.h>
-#include <memory>
 #include <vector>
 #include "linear.h"
 

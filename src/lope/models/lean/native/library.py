@@ -67,9 +67,7 @@ class Library:
         loaded = ctypes.CDLL(str(path))
         self.linear = loaded.lope_linear
         self.linear.restype = None
-        self.linear.argtypes = [
-            ctypes.POINTER(Weight), ctypes.c_int64, ctypes.c_int, *[ctypes.c_void_p] * 3,
-        ]  # fmt: skip
+        self.linear.argtypes = [ctypes.POINTER(Weight), ctypes.c_int64, ctypes.c_int, *[ctypes.c_void_p] * 3]
         self.layer = loaded.lope_layer
         self.layer.restype = None
         self.layer.argtypes = [ctypes.POINTER(LayerAbout), ctypes.POINTER(PassAbout), *[ctypes.c_void_p] * 3]
@@ -121,24 +119,25 @@ def _found(folder: Path, progress: bool) -> Library | str:
         path = folder / f"{_fingerprint(compiler)}.so"
         failed = path.with_suffix(".failed")
         with filelock.FileLock(path.with_suffix(".lock")):
-            if path.exists() and not _loads(path):
-                path.unlink()
-            if not path.exists() and not failed.exists():
+            found = _opened(path)
+            if found is None and not failed.exists():
                 _say("building kernels for this processor (once)", progress)
+                path.unlink(missing_ok=True)
                 _build(compiler, path, failed)
+                found = _opened(path)
                 if failed.exists():
                     _say(f"they cannot be built, torch's run instead: {failed.read_text().strip()}", progress)
-        return Library(path) if path.exists() else failed.read_text().strip()
-    except (OSError, AttributeError) as error:
-        return f"{folder}: {getattr(error, 'strerror', None) or error}"
+        return found or failed.read_text().strip()
+    except OSError as error:
+        return f"{folder}: {error.strerror or error}"
 
 
-def _loads(path: Path) -> bool:
+def _opened(path: Path) -> Library | None:
+    """None where there is none, or a damaged one."""
     try:
-        Library(path)
+        return Library(path)
     except (OSError, AttributeError):
-        return False
-    return True
+        return None
 
 
 def _say(line: str, progress: bool) -> None:
@@ -147,7 +146,10 @@ def _say(line: str, progress: bool) -> None:
 
 
 def _compiler() -> tuple[str, ...] | None:
-    asked = shlex.split(os.environ.get("CXX", ""))
+    try:
+        asked = shlex.split(os.environ.get("CXX", ""))
+    except ValueError:  # a quotation that does not end
+        return None
     for words in [asked] if asked else [["c++"], ["g++"], ["clang++"]]:
         found = shutil.which(words[0])
         if found:
@@ -157,8 +159,8 @@ def _compiler() -> tuple[str, ...] | None:
 
 def _fingerprint(compiler: Sequence[str]) -> str:
     """Changes with the sources, the compiler, the instructions and the torch whose threads are shared."""
-    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    parts = [*_flags(), *compiler, version, platform.machine(), torch.__version__]
+    program = Path(compiler[0]).resolve()
+    parts = [*_flags(), *compiler, str(program), str(program.stat().st_mtime_ns), platform.machine(), torch.__version__]
     parts += [(Path(__file__).parent / name).read_text() for name in _SOURCES]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 

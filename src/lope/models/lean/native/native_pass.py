@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lope.models.lean.config import DecoderConfig
-from lope.models.lean.layer import Layer, Segment
+from lope.models.lean.layer import Layer, Segment, rotations_of
 from lope.models.lean.layout import Layout
 from lope.models.lean.native.library import LayerAbout, Library, PassAbout
 from lope.models.lean.native.native_linear import NativeLinear, pointer
@@ -34,9 +34,7 @@ class NativePass:
         self._config = config
         self._segments = segments
         layouts = [segment.layout for segment in segments]
-        lengths = np.concatenate([layout.lengths for layout in layouts]).astype(np.int32)
-        positions = torch.from_numpy(lengths).long() - 1
-        rotations = torch.view_as_real(rotary.at(positions, int(lengths.max()) - 1)).contiguous()
+        rotations = torch.view_as_real(rotations_of(segments, rotary)).contiguous()
         contexts: list[int] = []
         paths: list[int] = []
         begins: list[int] = []
@@ -49,7 +47,7 @@ class NativePass:
                 paths += path
         columns = {
             "sequence": np.repeat(np.arange(len(layouts)), [layout.rows for layout in layouts]),
-            "length": lengths,
+            "length": np.concatenate([layout.lengths for layout in layouts]),
             "slot": [slot for layout in layouts for slot in layout.slots],
             "context": contexts,
             "path": begins,
@@ -62,7 +60,7 @@ class NativePass:
         self._layer_bytes = np.array([segment.cache.layer_bytes for segment in segments], dtype=np.uint64)
         self._caches = self._first_layers.copy()
         self._about = PassAbout(
-            rows=len(lengths),
+            rows=len(contexts),
             threads=torch.get_num_threads(),
             rotations=rotations.data_ptr(),
             caches=self._caches.ctypes.data,
