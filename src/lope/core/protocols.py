@@ -181,13 +181,14 @@ class Laws:
 
     nodes:  the frontier, in order (ROOT included in the first step).
     rows:   [len(nodes)] what children are chosen by: probabilities, or at temperature 0 processed logits.
-    own:    for each frontier node the probability that its own token had under its parent's row (1.0 for ROOT).
+    own:    for each frontier node the probability that its own token had under its parent's row (1.0 for ROOT); some
+            drafters compute it when it is first read.
     hidden: [len(nodes), d] or None: hidden states after the final norm, for rules that are trained on them.
     """
 
     nodes: Path
     rows: Rows
-    own: Memo
+    own: Sequence[float]
     hidden: Tensor | None = None
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import Generic, TypeVar, overload
 
 import torch
 from torch import Tensor
@@ -81,7 +82,7 @@ class _Sprout(Generic[M]):
         self._ask = ask
         self._stop = stop if budget.stop is None else budget.stop
         self._memos: list[Memo] = [()]
-        self._own: Memo = (1.0,)
+        self._own: Sequence[float] = (1.0,)
         self._ended = False
         self.growth = shape.start(budget, ask.chance, ask.sampler.greedy, ask.sampler.length)
 
@@ -111,23 +112,45 @@ class _Sprout(Generic[M]):
         row_of = {node: row for row, node in enumerate(laws.nodes)}
         parents = [row_of[tree.parents[node]] for node in nodes]
         self._memos = [memos[row] for row in parents]
-        self._own = _probabilities(laws.rows, parents, [tree.tokens[node] for node in nodes]) if nodes else ()
+        self._own = _OwnProbabilities(laws.rows, parents, [tree.tokens[node] for node in nodes]) if nodes else ()
 
 
 def _capped(budget: Budget, nodes: int) -> Budget:
     return Budget(min(budget.nodes, nodes), budget.depth, budget.stop, budget.source, budget.ticket)
 
 
-def _probabilities(rows: Rows, which: list[int], tokens: list[int]) -> Memo:
-    """The probability of tokens[i] under row which[i]: of the law, or at temperature 0 of the softmax at 1."""
-    index = torch.tensor(which, device=rows.values.device)
-    token = torch.tensor(tokens, device=rows.values.device)
-    if rows.ids is None:
-        values = rows.values[index, token]
-    else:
-        held = rows.ids.expand_as(rows.values)[index] == token[:, None]
-        values = rows.values[index].masked_fill(~held, float("-inf")).amax(dim=-1)
-    if rows.rest != 0.0:
-        total = torch.logsumexp(rows.values, dim=-1) if rows.total is None else rows.total
-        values = (values - total[index]).exp()
-    return tuple(values.tolist())
+@dataclass(frozen=True, eq=False)
+class _OwnProbabilities(Sequence[float]):
+    """The probability of tokens[i] under row which[i]: of the law, or at temperature 0 of the softmax at 1.
+
+    Computed when a rule reads it: most rules do not, and it takes as long as drawing a token.
+    """
+
+    rows: Rows
+    which: list[int]
+    tokens: list[int]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> Memo: ...
+    def __getitem__(self, index: int | slice) -> float | Memo:
+        return self._values[index]
+
+    @cached_property
+    def _values(self) -> Memo:
+        rows = self.rows
+        index = torch.tensor(self.which, device=rows.values.device)
+        token = torch.tensor(self.tokens, device=rows.values.device)
+        if rows.ids is None:
+            values = rows.values[index, token]
+        else:
+            held = rows.ids.expand_as(rows.values)[index] == token[:, None]
+            values = rows.values[index].masked_fill(~held, float("-inf")).amax(dim=-1)
+        if rows.rest != 0.0:
+            total = torch.logsumexp(rows.values, dim=-1) if rows.total is None else rows.total
+            values = (values - total[index]).exp()
+        return tuple(values.tolist())

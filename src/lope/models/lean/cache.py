@@ -33,9 +33,9 @@ class SequenceCache:
         return self._layers[layer]
 
     @property
-    def layer_bytes(self) -> int:
-        """From one layer's first number to the next layer's."""
-        return self._store.stride(0) * self._store.itemsize
+    def layer_stride(self) -> int:
+        """How many numbers lie between one layer's first and the next layer's."""
+        return self._store.stride(0)
 
     def reserve(self, slots: int) -> None:
         """Make room for `slots` slots, by doubling up to the model's context; scratch rows may lie beyond it."""

@@ -6,7 +6,6 @@ d hidden size, r rows of the pass.
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lope.models.lean.cache import SequenceCache
@@ -66,8 +65,12 @@ class Decoder:
 
     def logits(self, hidden: Tensor) -> Tensor:
         """float32 [r, vocabulary] from last hidden states [r, d]."""
-        return self._head(self.normed(hidden)).float()
+        return self.said(self.normed(hidden))
+
+    def said(self, normed: Tensor) -> Tensor:
+        """float32 [r, vocabulary] from hidden states after the final norm [r, d]."""
+        return self._head(normed).float()
 
     def normed(self, hidden: Tensor) -> Tensor:
         """Last hidden states after the final norm [r, d]."""
-        return F.rms_norm(hidden, (self.config.hidden_size,), self._weights.norm, self.config.norm_eps)
+        return self._weights.kernels.norm(hidden, self._weights.norm, self.config.norm_eps)

@@ -110,7 +110,8 @@ class LeanDraftModel:
         picked = frontier_rows(steps, segments, hidden)
         sizes = [len(step.frontier) for step in steps]
         size = self._decoder.config.vocab_size
-        parts = zip(self._decoder.logits(picked).split(sizes), self._decoder.normed(picked).split(sizes), strict=True)
+        normed = self._decoder.normed(picked)
+        parts = zip(self._decoder.said(normed).split(sizes), normed.split(sizes), strict=True)
         return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
 
     def _settle(self, session: LeanDraftSession) -> None:

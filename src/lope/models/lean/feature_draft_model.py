@@ -61,17 +61,17 @@ class FeatureDraftModel:
             above = step.session.states
             step.session.states = states if above is None else torch.cat([above, states])
         size = self._decoder.config.vocab_size
-        parts = zip(self._decoder.logits(picked).split(sizes), self._decoder.normed(picked).split(sizes), strict=True)
+        normed = self._decoder.normed(picked)
+        parts = zip(self._decoder.said(normed).split(sizes), normed.split(sizes), strict=True)
         return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
 
     def _run(self, segments: Sequence[Segment], hidden: Tensor) -> Tensor:
         """The layer's output [r, d] of all rows, which read `hidden` [r, d] beside their tokens."""
         [layer], config = self._weights.decoder.layers, self._decoder.config
-        wide, eps = (config.hidden_size,), config.norm_eps
+        norm, eps = self._weights.decoder.kernels.norm, config.norm_eps
         embedded, rows = self._decoder.enter(segments)
-        beside = torch.rms_norm(hidden, wide, layer.attention_norm, eps)
-        read = torch.cat([torch.rms_norm(embedded, wide, self._weights.token_norm, eps), beside], dim=-1)
-        return rows.through(0, layer, hidden, read)
+        read = [norm(embedded, self._weights.token_norm, eps), norm(hidden, layer.attention_norm, eps)]
+        return rows.through(0, layer, hidden, torch.cat(read, dim=-1))
 
     def _hidden(self, steps: Sequence[Step[FeatureDraftSession]]) -> Tensor:
         """h [r, d] of all rows: the target's for rows that catch up, the layer's own below the root."""

@@ -36,11 +36,14 @@ class Rotary:
 
     def at(self, positions: Tensor, highest: int) -> Tensor:
         """Complex rotations [r, 1, head_dim / 2] for positions [r], none above `highest`."""
-        if highest >= self._table.shape[0]:
-            self._table = self._rotations(
-                min(max(2 * self._table.shape[0], highest + 1), max(self._limit, highest + 1))
-            )
-        return self._table[positions].unsqueeze(1)
+        return self.upto(highest + 1)[positions].unsqueeze(1)
+
+    def upto(self, count: int) -> Tensor:
+        """Complex rotations [at least `count`, head_dim / 2] of positions 0, 1, ..."""
+        held = len(self._table)
+        if count > held:
+            self._table = self._rotations(min(max(2 * held, count), max(self._limit, count)))
+        return self._table
 
     def _rotations(self, count: int) -> Tensor:
         angles = torch.outer(torch.arange(count, dtype=torch.float32, device=self._frequency.device), self._frequency)

@@ -18,9 +18,11 @@ struct Pass {
     int32_t rows, threads;
     const int32_t *sequence, *length, *slot, *context, *path;  // [r] each
     const int32_t* paths;
-    const float* rotations;  // [r, w]: cosines and sines in turn
-    float* const* caches;    // by sequence: [2 (keys, values), k, slots, w] of this layer
-    const int64_t* slots;    // by sequence
+    const float* rotations;  // [positions, w]: cosines and sines in turn; a row stands behind all other keys it sees
+    float* const* caches;    // by sequence: layer by layer [2 (keys, values), k, slots, w]
+    const int64_t *slots, *strides;  // by sequence: slots, and numbers from one layer to the next
+
+    float* cache(int64_t row, int64_t layer) const { return caches[sequence[row]] + layer * strides[sequence[row]]; }
 };
 
 namespace {
@@ -44,15 +46,15 @@ void rotate(float* head, const float* rotations, int64_t width) {
 }
 
 // Norms and rotates the heads of a row, and writes its key and value into the cache
-void settle(const Layer& layer, const Pass& pass, int64_t row, float* qkv) {
+void settle(const Layer& layer, const Pass& pass, int64_t number, int64_t row, float* qkv) {
     const int64_t h = layer.h, k = layer.k, w = layer.w, slots = pass.slots[pass.sequence[row]];
     for (int64_t head = 0; head < h + k; head++) {
         float* at = qkv + head * w;
         const float* norm = head < h ? layer.query_norm : layer.key_norm;
         if (norm) normalise(at, norm, layer.eps, w, at);
-        rotate(at, pass.rotations + row * w, w);
+        rotate(at, pass.rotations + (pass.length[row] - 1) * w, w);
     }
-    float* cache = pass.caches[pass.sequence[row]] + pass.slot[row] * w;
+    float* cache = pass.cache(row, number) + pass.slot[row] * w;
     for (int64_t head = 0; head < 2 * k; head++)
         std::memcpy(cache + head * slots * w, qkv + (h + head) * w, w * sizeof(float));
 }
@@ -134,9 +136,10 @@ void attend(const float* queries, const float* keys, const float* values, int64_
 }
 
 // The query heads of one row that share a key head
-void attend(const Layer& layer, const Pass& pass, int64_t row, int64_t group, const float* qkv, float* out, Room& room) {
-    const int64_t w = layer.w, sequence = pass.sequence[row], length = pass.length[row], slots = pass.slots[sequence];
-    const float* keys = pass.caches[sequence] + group * slots * w;
+void attend(const Layer& layer, const Pass& pass, int64_t number, int64_t row, int64_t group, const float* qkv,
+            float* out, Room& room) {
+    const int64_t w = layer.w, length = pass.length[row], slots = pass.slots[pass.sequence[row]];
+    const float* keys = pass.cache(row, number) + group * slots * w;
     const float* values = keys + layer.k * slots * w;
     const int64_t shared = std::min<int64_t>(length, pass.context[row]);
     room.where.resize(length);
@@ -182,8 +185,13 @@ void lope_linear(const Weight* weight, int64_t rows, int threads, const float* x
     multiply(Product{*weight, x, out, residual, rows, sums});
 }
 
-// out [r, d]: what the layer makes of x [r, d]. `read` [r, qkv.inputs] is what its attention reads; absent: x, normed
-void lope_layer(const Layer* about, const Pass* view, const float* x, const float* read, float* out) {
+// out [rows, width]: x over its root mean square, times weight
+void lope_norm(int64_t rows, int64_t width, float eps, const float* x, const float* weight, float* out) {
+    for (int64_t row = 0; row < rows; row++) normalise(x + row * width, weight, eps, width, out + row * width);
+}
+
+// out [r, d]: what layer `number` makes of x [r, d]. `read` [r, qkv.inputs] is what its attention reads; absent: x, normed
+void lope_layer(const Layer* about, const Pass* view, int64_t number, const float* x, const float* read, float* out) {
     const Layer& layer = *about;
     const Pass& pass = *view;
     const int64_t rows = pass.rows, d = layer.d, m = layer.down.inputs, width = (layer.h + 2 * layer.k) * layer.w;
@@ -205,11 +213,11 @@ void lope_layer(const Layer* about, const Pass* view, const float* x, const floa
         }
         multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows, sums});
 #pragma omp for
-        for (int64_t row = 0; row < rows; row++) settle(layer, pass, row, qkv + row * width);
+        for (int64_t row = 0; row < rows; row++) settle(layer, pass, number, row, qkv + row * width);
 #pragma omp for schedule(dynamic)
         for (int64_t item = 0; item < rows * layer.k; item++) {
             const int64_t row = item / layer.k, group = item % layer.k;
-            attend(layer, pass, row, group, qkv + row * width, mixed + row * mixed_width, room);
+            attend(layer, pass, number, row, group, qkv + row * width, mixed + row * mixed_width, room);
         }
         multiply(Product{layer.output, mixed, out, x, rows, sums});
 #pragma omp for

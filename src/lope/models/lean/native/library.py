@@ -38,10 +38,8 @@ class PassAbout(ctypes.Structure):
     _fields_ = (
         ("rows", ctypes.c_int32),
         ("threads", ctypes.c_int32),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("sequence", "length", "slot", "context", "path", "paths", "rotations", "caches", "slots")
-        ),
+        *((name, ctypes.c_void_p) for name in ("sequence", "length", "slot", "context", "path", "paths", "rotations")),
+        *((name, ctypes.c_void_p) for name in ("caches", "slots", "strides")),
     )
 
 
@@ -55,7 +53,15 @@ class Library:
         self.linear.argtypes = [ctypes.POINTER(Weight), ctypes.c_int64, ctypes.c_int, *[ctypes.c_void_p] * 3]
         self.layer = loaded.lope_layer
         self.layer.restype = None
-        self.layer.argtypes = [ctypes.POINTER(LayerAbout), ctypes.POINTER(PassAbout), *[ctypes.c_void_p] * 3]
+        self.layer.argtypes = [
+            ctypes.POINTER(LayerAbout),
+            ctypes.POINTER(PassAbout),
+            ctypes.c_int64,
+            *[ctypes.c_void_p] * 3,
+        ]
+        self.norm = loaded.lope_norm
+        self.norm.restype = None
+        self.norm.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_float, *[ctypes.c_void_p] * 3]
 
 
 def library(progress: bool = False) -> Library | None:

@@ -12,7 +12,7 @@ constexpr int CHUNK = 256;  // inputs of a panel that are decoded together for m
 constexpr int FINEST = 16;  // inputs of the smallest group that shares a scale
 constexpr int TILE = 64;    // rows that read one decoded chunk after another
 constexpr int BLOCK = 6;    // rows whose sums fill the registers
-constexpr int FEW = 8;      // so few rows decode weights as they go, in one block or two
+constexpr int FEW = 12;     // so few rows decode weights as they go, in one block or two
 
 // INT8 and INT4 are scale * code + minimum by groups, ROW8 is scale * code by rows
 enum Kind : int32_t { FLOAT32, BFLOAT16, FLOAT16, ROW8, INT8, INT4 };
@@ -54,8 +54,8 @@ constexpr bool grouped = KIND == INT8 || KIND == INT4;
 // The numbers of a panel at one input; codes without their scale
 template <int KIND>
 inline void read(const Weight& weight, int64_t panel, int64_t input, Vector out[PARTS]) {
-    const int64_t at = (panel * weight.inputs + input) * PANEL;
-    if constexpr (KIND == INT4) from_halves((const uint8_t*)weight.panels + at / 2, out);
+    const int64_t column = panel * weight.inputs + input, at = column * PANEL;
+    if constexpr (KIND == INT4) from_halves((const uint8_t*)weight.panels + column * (PANEL / 2), out);
     UNROLL for (int part = 0; part < PARTS; part++) {
         const int64_t from = at + part * LANES;
         if constexpr (KIND == FLOAT32) out[part] = load((const float*)weight.panels + from);

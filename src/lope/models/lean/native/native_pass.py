@@ -1,15 +1,15 @@
 """One packed pass of C++ over the rows of many sequences, a call for each layer."""
 
+import itertools
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from lope.models.lean.config import DecoderConfig
-from lope.models.lean.layer import Layer, Segment, rotations_of
+from lope.models.lean.layer import Layer, Segment
 from lope.models.lean.layout import Layout
 from lope.models.lean.native.library import LayerAbout, Library, PassAbout
 from lope.models.lean.native.native_linear import NativeLinear, pointer
@@ -32,40 +32,32 @@ class NativePass:
         self._library = library
         self._kept = kept
         self._config = config
-        self._segments = segments
-        layouts = [segment.layout for segment in segments]
-        rotations = torch.view_as_real(rotations_of(segments, rotary)).contiguous()
-        contexts: list[int] = []
+        self._segments = segments  # their caches stay where they are
+        rows: dict[str, list[int]] = {name: [] for name in ("sequence", "length", "slot", "context", "path")}
         paths: list[int] = []
-        begins: list[int] = []
-        for layout in layouts:
+        for number, layout in enumerate(segment.layout for segment in segments):
             _check(layout)
-            contexts += [layout.context] * layout.rows
-            begins += [0] * layout.chain
+            rows["sequence"] += [number] * layout.rows
+            rows["length"] += layout.lengths.tolist()
+            rows["slot"] += layout.slots
+            rows["context"] += [layout.context] * layout.rows
+            rows["path"] += [0] * layout.chain
             for path in layout.ancestors:
-                begins.append(len(paths))
+                rows["path"].append(len(paths))
                 paths += path
-        columns = {
-            "sequence": np.repeat(np.arange(len(layouts)), [layout.rows for layout in layouts]),
-            "length": np.concatenate([layout.lengths for layout in layouts]),
-            "slot": [slot for layout in layouts for slot in layout.slots],
-            "context": contexts,
-            "path": begins,
-            "paths": paths or [0],
-        }
-        self._held: dict[str, NDArray[np.int32]] = {k: np.asarray(v, dtype=np.int32) for k, v in columns.items()}
-        self._rotations = rotations
-        self._slots = np.array([segment.cache.slots for segment in segments], dtype=np.int64)
-        self._first_layers = np.array([segment.cache.layer(0).data_ptr() for segment in segments], dtype=np.uint64)
-        self._layer_bytes = np.array([segment.cache.layer_bytes for segment in segments], dtype=np.uint64)
-        self._caches = self._first_layers.copy()
+        count = len(rows["length"])
+        self._rows = np.array([*itertools.chain(*rows.values()), *paths], dtype=np.int32)
+        caches = [segment.cache for segment in segments]
+        where = [(cache.layer(0).data_ptr(), cache.slots, cache.layer_stride) for cache in caches]
+        self._caches = np.array(list(zip(*where, strict=True)), dtype=np.int64)
+        self._rotations = torch.view_as_real(rotary.upto(max(rows["length"])))
+        at, by = self._rows.ctypes.data, self._caches.ctypes.data
         self._about = PassAbout(
-            rows=len(contexts),
+            rows=count,
             threads=torch.get_num_threads(),
-            rotations=rotations.data_ptr(),
-            caches=self._caches.ctypes.data,
-            slots=self._slots.ctypes.data,
-            **{name: held.ctypes.data for name, held in self._held.items()},
+            rotations=self._rotations.data_ptr(),
+            **{name: at + 4 * number * count for number, name in enumerate((*rows, "paths"))},
+            **{name: by + 8 * number * len(caches) for number, name in enumerate(("caches", "slots", "strides"))},
         )
 
     def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
@@ -80,9 +72,8 @@ class NativePass:
             assert read.shape == (self._about.rows, about.qkv.inputs), "as wide as the layer reads"
             read = read.float().contiguous()
             beside = read.data_ptr()
-        self._caches[:] = self._first_layers + self._layer_bytes * np.uint64(number)
         out = torch.empty(x.shape)
-        self._library.layer(about, self._about, x.data_ptr(), beside, out.data_ptr())
+        self._library.layer(about, self._about, number, x.data_ptr(), beside, out.data_ptr())
         return out
 
 
