@@ -90,7 +90,9 @@ def test_a_drafter_to_begin_from_keeps_its_own_head(words: list[str], tmp_path: 
     assert refused.code == 2
     assert "its head keeps 60 tokens, not 50" in refused.complaint
     assert lope(*bare, "--json").code == 0
-    assert len(DrafterFolder.read(tmp_path / "second").tensors["kept"]) == 60
+    first, second = (DrafterFolder.read(tmp_path / name) for name in ("out", "second"))
+    assert len(second.tensors["kept"]) == 60
+    assert first.about.recipe["output"] > second.about.recipe["output"] == 0.0, "it has learned from plain answers"
 
 
 @pytest.mark.parametrize(

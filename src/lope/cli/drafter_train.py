@@ -69,6 +69,8 @@ def train(
         hidden=hidden,
         layers=layers,
         loss=loss,
+        # one that was begun before has learned from plain answers already
+        output=Lessons.output if init is None else 0.0,
         length=length,
         rows=rows,
         seed=seed,

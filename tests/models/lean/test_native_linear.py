@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from lope.models.coded_weight import CodedWeight, decoded, stacked
+from lope.models.lean.kernels import NativeKernels
 from lope.models.lean.native.library import Library, library, why_not
 from lope.models.lean.native.native_linear import NativeLinear
 
@@ -117,6 +118,16 @@ def test_no_rows_and_rows_that_are_not_contiguous(built: Library) -> None:
     assert torch.equal(linear(x.T), linear(x.T.contiguous()))
     with pytest.raises(AssertionError, match="as wide as the weight"):
         linear(normal(2, 63))
+
+
+@pytest.mark.parametrize("size", [(1, 8), (3, 576), (2, 7), (0, 64)])
+def test_norms_are_those_of_torch(size: tuple[int, int], built: Library) -> None:
+    x, weight = normal(*size), normal(size[1])
+    found = NativeKernels(built).norm(x, weight, 1e-5)
+    assert found.shape == x.shape
+    expected = torch.nn.functional.rms_norm(x.double(), size[1:], weight.double(), 1e-5)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6)
+    assert size[0] == 0 or not torch.allclose(found.double(), expected * (1 + 1e-4), rtol=1e-6, atol=1e-6)
 
 
 def test_stacking_keeps_codes_where_all_have_them() -> None:
