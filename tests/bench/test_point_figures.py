@@ -35,8 +35,8 @@ def figures(
 def test_the_figures_of_a_point_are_those_of_the_blueprint() -> None:
     found = figures(CHAIN[1], calibration(row=0.001, level=0.003))
     tau = 6 / 3
-    assert found.tokens_per_pass is not None
-    assert found.tokens_per_pass.value == tau
+    assert found.measured.tau is not None
+    assert found.measured.tau.value == found.measured.tokens_per_pass == tau
     assert found.mbsu == pytest.approx(tau / (0.1 * 2 + 1))
     assert found.costs is not None
     assert (found.costs.verify, found.costs.step) == pytest.approx((22 / 20, 3 / 20))

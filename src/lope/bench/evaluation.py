@@ -37,7 +37,7 @@ class Evaluation:
     @cached_property
     def best(self) -> PointFigures | None:
         """The fastest by the calibration and by acceptance, not by the clock; None where nothing can be said."""
-        known = [figures for figures in self.points if figures.expected is not None and figures.tokens_per_pass]
+        known = [figures for figures in self.points if figures.expected is not None and figures.measured.tau]
         return max(known, key=lambda figures: figures.expected or 0.0, default=None)
 
     def operating_point(self) -> dict[str, Any] | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lope.bench.operating_point import OperatingPoint
-from lope.bench.pooled import Pooled
 from lope.bench.record import Row
 from lope.bench.summary import Figures
 from lope.core.cost import Calibration
@@ -40,7 +39,6 @@ class PointFigures:
 
     point: OperatingPoint
     measured: Figures
-    tokens_per_pass: Pooled | None
     acceptance: tuple[float, ...]
     mbsu: float | None
     costs: PointCosts | None
@@ -59,7 +57,8 @@ class PointFigures:
         context: int,
     ) -> "PointFigures":
         """rows: the point's. reference: plain decoding's, by prompt. draft_cost: c."""
-        tau = Pooled.of([row.decode_tokens for row in rows], [row.passes or 0 for row in rows])
+        measured = Figures.of(rows, reference)
+        tau = measured.tokens_per_pass
         costs = PointCosts.of(point, calibration, context)
         expected = None
         if calibration is not None and costs is not None:
@@ -67,18 +66,17 @@ class PointFigures:
             expected = calibration.speed(point.nodes, point.depth, acceptance, context) / plain
         return cls(
             point=point,
-            measured=Figures.of(rows, reference),
-            tokens_per_pass=tau,
+            measured=measured,
             acceptance=acceptance[: point.depth],
-            mbsu=None if tau is None else tau.value / (draft_cost * point.depth + 1.0),
+            mbsu=None if tau is None else tau / (draft_cost * point.depth + 1.0),
             costs=costs,
-            modelled=None if tau is None or costs is None else tau.value / (costs.verify + point.depth * costs.step),
+            modelled=None if tau is None or costs is None else tau / (costs.verify + point.depth * costs.step),
             expected=expected,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        tau, speedup, costs = self.tokens_per_pass, self.measured.speedup, self.costs
+        tau, speedup, costs = self.measured.tau, self.measured.speedup, self.costs
         return {
             "name": self.point.name,
             "shape": self.point.shape,

@@ -8,6 +8,7 @@ from typing import Any
 
 from lope.bench.bootstrap import Interval, median_interval
 from lope.bench.groups import in_order
+from lope.bench.pooled import Pooled
 from lope.bench.record import Row
 
 
@@ -16,6 +17,7 @@ class Figures:
     """One system over some prompts. Pooled: sums over prompts divided; other figures are medians over prompts.
 
     speedup, speedup_with_prompt: medians of per-prompt ratios to the reference, with bootstrap bounds.
+    tau:        tokens per pass, with bootstrap bounds.
     agreement: share of prompts whose tokens are all the reference's.
     acceptance: by draft position, pooled: accepted where it was offered.
     """
@@ -23,7 +25,7 @@ class Figures:
     prompts: int
     speedup: Interval | None
     speedup_with_prompt: Interval | None
-    tokens_per_pass: float | None
+    tau: Pooled | None
     agreement: float | None
     drafted: int | None
     accepted: int | None
@@ -36,6 +38,11 @@ class Figures:
     peak_memory_bytes: int | None
 
     @property
+    def tokens_per_pass(self) -> float | None:
+        """Tokens after the prompt's pass over passes after it."""
+        return None if self.tau is None else self.tau.value
+
+    @property
     def drafted_per_accepted(self) -> float | None:
         """The waste: drafted tokens per accepted one."""
         return self.drafted / self.accepted if self.drafted is not None and self.accepted else None
@@ -46,15 +53,14 @@ class Figures:
         pairs = [(row, reference[row.id]) for row in rows if row.id in reference]
         ratios = [_ratio(row.rate, base.rate) for row, base in pairs]
         with_prompt = [_ratio(row.rate_with_prompt, base.rate_with_prompt) for row, base in pairs]
-        counts = [(row.decode_tokens, row.passes) for row in rows]
-        passes = [number for _, number in counts if number is not None]
+        passes = [row.passes for row in rows if row.passes is not None]
         drafted, accepted = [row.drafted for row in rows], [row.accepted for row in rows]
-        known = len(passes) == len(rows) and sum(passes) > 0
+        known = len(passes) == len(rows)
         return cls(
             prompts=len(rows),
             speedup=median_interval([ratio for ratio in ratios if ratio is not None]),
             speedup_with_prompt=median_interval([ratio for ratio in with_prompt if ratio is not None]),
-            tokens_per_pass=sum(tokens for tokens, _ in counts) / sum(passes) if known else None,
+            tau=Pooled.of([row.decode_tokens for row in rows], passes) if known else None,
             agreement=sum(row.tokens == base.tokens for row, base in pairs) / len(pairs) if pairs else None,
             drafted=None if None in drafted else sum(filter(None, drafted)),
             accepted=None if None in accepted else sum(filter(None, accepted)),
@@ -107,9 +113,11 @@ class Summary:
 
 
 def _brief(figures: Figures) -> dict[str, float | None]:
-    speedup, with_prompt = figures.speedup, figures.speedup_with_prompt
+    tau, speedup, with_prompt = figures.tau, figures.speedup, figures.speedup_with_prompt
     return {
-        "tokens_per_pass": figures.tokens_per_pass,
+        "tokens_per_pass": tau.value if tau else None,
+        "tokens_per_pass_low": tau.low if tau else None,
+        "tokens_per_pass_high": tau.high if tau else None,
         "speedup": speedup.median if speedup else None,
         "speedup_low": speedup.low if speedup else None,
         "speedup_high": speedup.high if speedup else None,

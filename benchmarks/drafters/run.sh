@@ -1,0 +1,85 @@
+#!/bin/bash
+# The tables on trained drafters. usage: bash benchmarks/drafters/run.sh shapes | losses | vocabularies | tables
+#   shapes         the same drafter in chains, independent chains, RSD-C and RSD-S at equal budgets, two temperatures
+#   losses         KLD, TVD, TVD++ from the same weights, the same steps
+#   vocabularies   a whole head and what trimming leaves of it, by what was counted
+#   tables         what the runs found, as Markdown
+# Each goes on where it was interrupted. DRAFTER, SET, WHOLE (a stand-alone drafter with a whole head), TEXT name inputs;
+# big files go to WORK, figures to OUT. PER_CATEGORY and TOKENS size the runs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+lope="${LOPE:-.venv/bin/lope}"
+data="${LOPE_DATA:-../shared/data}"
+out="${OUT:-benchmarks/drafters/smollm2}"
+work="${WORK:-/tmp/lope-drafters}"
+drafter="${DRAFTER:-src/lope/drafters/shipped/smollm2-eagle}"
+suite=(--suite "$data/spec_bench.jsonl.gz" --per-category "${PER_CATEGORY:-1}" --max-new-tokens "${TOKENS:-64}")
+mkdir -p "$work"
+
+shapes() { # budgets 6, 10, 14, 21, 30; a chain as long as the budget, then trees of two to five levels
+  local configs=() budget part
+  while read -r budget chains branching width; do
+    for part in "chain $budget=chain:depth=$budget" "independent $budget=independent:$chains" \
+      "rsd_c $budget=rsd_c:branching=$branching" "rsd_s $budget=rsd_s:$width"; do
+      configs+=(--config "name=${part%%=*},drafter=eagle:path=$drafter,shape=${part#*=},policy=fixed")
+    done
+  done <<'EOF'
+6 chains=3,depth=2 2-2 width=3,depth=2
+10 chains=5,depth=2 2-2-1 width=5,depth=2
+14 chains=7,depth=2 2-2-2 width=7,depth=2
+21 chains=7,depth=3 3-2-2 width=7,depth=3
+30 chains=6,depth=5 2-2-2-2 width=6,depth=5
+EOF
+  for levels in 2 3 4; do # the same depth, whatever it takes
+    for part in "chain, $levels levels=chain:depth=$levels" "independent, $levels levels=independent:chains=4,depth=$levels" \
+      "rsd_c, $levels levels=rsd_c:branching=$(yes 2 | head -n "$levels" | paste -sd-)" \
+      "rsd_s, $levels levels=rsd_s:width=4,depth=$levels"; do
+      configs+=(--config "name=${part%%=*},drafter=eagle:path=$drafter,shape=${part#*=},policy=fixed")
+    done
+  done
+  for temperature in 0.3 1.0; do
+    "$lope" bench speed "${suite[@]}" --temperature "$temperature" "${configs[@]}" --out "$work/shapes-$temperature" \
+      --json > "$out/shapes-$temperature.json"
+  done
+}
+
+losses() {
+  local configs=() loss
+  for loss in kld tvd tvd++; do
+    "$lope" drafter train --kind eagle --init "$drafter" --set "$SET" --loss "$loss" --steps "${STEPS:-120}" --rows 2 \
+      --learning-rate 0.0005 --evaluate-every 40 --out "$work/loss-$loss" --json > "$work/loss-$loss.json"
+    for shape in chain:depth=3 chain:depth=5 rsd_s:width=4,depth=4; do
+      configs+=(--config "name=$loss $shape,drafter=eagle:path=$work/loss-$loss,shape=$shape,policy=fixed")
+    done
+  done
+  "$lope" bench speed "${suite[@]}" "${configs[@]}" --out "$work/losses" --json > "$out/losses.json"
+}
+
+vocabularies() {
+  local size counts
+  local from=(--set "$SET")
+  evaluate() {
+    "$lope" drafter eval "$work/$1" "${suite[@]}" --shape chain --depth 3 --with none --out "$work/eval-$1" --json \
+      > "$work/$1.json"
+  }
+  ln -sfn "$(realpath "$WHOLE")" "$work/vocab-49152-whole"
+  evaluate vocab-49152-whole
+  for size in 32768 16384 8192 4096; do
+    for counts in target text draft; do
+      [ "$counts" = target ] || [ "$size" = 4096 ] || continue
+      [ "$counts" = text ] && from=(--text "$TEXT") || from=(--set "$SET")
+      [ -f "$work/vocab-$size-$counts/drafter.json" ] ||
+        "$lope" drafter trim "$WHOLE" --vocab "$size" --counts "$counts" "${from[@]}" --out "$work/vocab-$size-$counts"
+      evaluate "vocab-$size-$counts"
+    done
+  done
+  .venv/bin/python benchmarks/drafters/tables.py gather "$work"/vocab-*.json > "$out/vocabularies.json"
+}
+
+case "${1:-}" in
+  shapes | losses | vocabularies) "$1" ;;
+  tables) .venv/bin/python benchmarks/drafters/tables.py show "$out" ;;
+  *)
+    sed -n 2,8p "$0" >&2
+    exit 2 ;;
+esac
