@@ -69,8 +69,7 @@ def train(
         hidden=hidden,
         layers=layers,
         loss=loss,
-        # one that was begun before has learned from plain answers already
-        output=Lessons.output if init is None else 0.0,
+        output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
         length=length,
         rows=rows,
         seed=seed,

@@ -12,8 +12,8 @@ from lope.models.loading import load as load_model
 
 # more threads than cores wait for each other: thousands of them hold up the whole machine
 _MOST_THREADS = 4
-# four tokens deep: where a row of a pass has its price, deeper drafts lose more than they gain until costs are known
-UNCALIBRATED = "fixed:depth=4"
+# two tokens deep: where a row of a pass has its price, deeper drafts lose more than they gain until costs are known
+UNCALIBRATED = "fixed:depth=2"
 
 
 def load(
