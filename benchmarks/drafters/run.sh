@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 lope="${LOPE:-.venv/bin/lope}"
+python="${PYTHON:-.venv/bin/python}"
 data="${LOPE_DATA:-../shared/data}"
 out="${OUT:-benchmarks/drafters/smollm2}"
 work="${WORK:-/tmp/lope-drafters}"
@@ -73,12 +74,12 @@ vocabularies() {
       evaluate "vocab-$size-$counts"
     done
   done
-  .venv/bin/python benchmarks/drafters/tables.py gather "$work"/vocab-*.json > "$out/vocabularies.json"
+  "$python" benchmarks/drafters/tables.py gather "$work"/vocab-*.json > "$out/vocabularies.json"
 }
 
 case "${1:-}" in
   shapes | losses | vocabularies) "$1" ;;
-  tables) .venv/bin/python benchmarks/drafters/tables.py show "$out" ;;
+  tables) "$python" benchmarks/drafters/tables.py show "$out" ;;
   *)
     sed -n 2,8p "$0" >&2
     exit 2 ;;

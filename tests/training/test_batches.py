@@ -73,3 +73,13 @@ def test_where_a_number_leads_does_not_depend_on_what_was_asked_before() -> None
     for epoch in range(6):
         asked.at(epoch, 0)
         assert asked.per_epoch == fresh.per_epoch
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_a_batch_goes_to_another_device_whole(features: bool) -> None:
+    batch = Batches(SEQUENCES, length=32, rows=2, seed=0, features=features).at(0, 0)
+    moved = batch.to(torch.device("meta"))
+    for name in Batch.__dataclass_fields__:
+        here, there = getattr(batch, name), getattr(moved, name)
+        assert (here is None) == (there is None)
+        assert here is None or (there.is_meta and there.shape == here.shape and there.dtype == here.dtype)

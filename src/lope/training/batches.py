@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -32,6 +32,11 @@ class Batch:
     top_ids: Tensor
     top_logprobs: Tensor
     features: Tensor | None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on another device."""
+        moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
+        return replace(self, **moved)
 
 
 class Batches:

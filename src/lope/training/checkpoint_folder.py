@@ -105,4 +105,7 @@ def _restore(module: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mappi
             held = {key.partition("/")[0]: value for key, value in tensors.items() if key.partition("/")[2] == name}
             held.pop("weight")
             if held:
-                optimizer.state[parameter] = dict(held)
+                # a count of steps stays where Adam keeps it, on the CPU
+                optimizer.state[parameter] = {
+                    key: value.to(parameter.device) if value.dim() else value for key, value in held.items()
+                }

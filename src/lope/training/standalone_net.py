@@ -105,7 +105,7 @@ class StandalonePupil:
         hidden = net(batch.tokens, batch.document, batch.position)[batch.answer]
         law = TargetLaw.of(batch.top_ids[batch.answer], batch.top_logprobs[batch.answer], net.column)
         report = loss(net.lm_head(hidden), law)
-        return Lesson(report.loss, report.acceptance.sum()[None], torch.tensor([float(len(report.acceptance))]))
+        return Lesson(report.loss, report.acceptance.sum()[None].cpu(), torch.tensor([float(len(report.acceptance))]))
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:

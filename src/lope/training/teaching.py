@@ -71,6 +71,7 @@ class Teaching:
         pupil = self._pupil(kept, learned)
         if begun is not None:
             pupil.restore(begun.tensors)
+        pupil.module.to(self.model.backend.embedding.device)
         tested = count_answers(held_out, self.model.backend.vocab_size)
         self.figures = {
             "answer_tokens": sum(len(s.top_ids) for s in learned),
@@ -117,13 +118,13 @@ class Teaching:
             "context": self.lessons.context,
         }
         config = drafter_decoder("standalone", len(kept), **sizes)
-        return StandalonePupil(StandaloneNet(config, backend.embedding, kept))
+        return StandalonePupil(StandaloneNet(config, backend.embedding.cpu(), kept))
 
     def _eagle(self, kept: Tensor, learned: list[Sequence]) -> EaglePupil:
         backend = self.model.backend
-        net = EagleNet(drafter_decoder("eagle", len(kept), **_sizes_of(backend)), backend.embedding, kept)
+        net = EagleNet(drafter_decoder("eagle", len(kept), **_sizes_of(backend)), backend.embedding.cpu(), kept)
         rows = [s.features for s in learned[:64] if s.features is not None]
-        head, norm = backend.readout(kept)
+        head, norm = (None if part is None else part.cpu() for part in backend.readout(kept))
         net.begin(torch.cat(rows), head=head, norm=norm)
         return EaglePupil(net)
 

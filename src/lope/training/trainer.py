@@ -111,6 +111,7 @@ class Trainer:
     ) -> None:
         """about: what is trained, as the checkpoints say it. Raises UsageError where a checkpoint does not fit."""
         self._pupil = pupil
+        self._device = next(pupil.module.parameters()).device
         self._stages = stages
         self._held_out = held_out
         self._settings = settings
@@ -180,7 +181,7 @@ class Trainer:
         state, stage, rate = self.state, self._stage(), self._rate()
         number = state.places.get(stage.name, 0)
         epoch, place = divmod(number, stage.batches.per_epoch)
-        batch = stage.batches.at(epoch, place)
+        batch = stage.batches.at(epoch, place).to(self._device)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.zero_grad(set_to_none=True)
@@ -209,7 +210,7 @@ class Trainer:
     def _evaluate(self, report: Report) -> Report:
         accepted = places = torch.zeros(())
         for number in range(self._held_out.per_epoch):
-            lesson = self._pupil.losses(self._held_out.at(0, number), self._stages[-1].loss)
+            lesson = self._pupil.losses(self._held_out.at(0, number).to(self._device), self._stages[-1].loss)
             self._finite("loss of held-out answers", lesson.loss)
             accepted, places = accepted + lesson.accepted, places + lesson.places
         held_out = tuple((accepted / places.clamp(min=1.0)).tolist())
