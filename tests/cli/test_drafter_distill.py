@@ -56,7 +56,7 @@ def test_the_same_command_goes_on_until_the_set_has_enough(words: list[str], tmp
     assert len(DistilledSet.open(tmp_path / "set").numbers()) == third["sequences"]
     refused = lope(*words, "--tokens", "70", "--seed", "3")
     assert refused.code == 2
-    assert "was begun with another seed: go on with the same settings" in refused.complaint
+    assert "was begun with another seed (0, now 3): go on with the same settings" in refused.complaint
 
 
 def test_the_target_writes_prompts_and_the_number_kept_is_measured(
@@ -210,10 +210,10 @@ def test_the_bar_says_how_long_it_will_take(words: list[str], tmp_path: Path, lo
     by_tokens = _run(place, before + 220, None)
     assert by_tokens.done(progress) == pytest.approx((before + 100) / (before + 220))
     assert by_tokens.left(progress) == pytest.approx(10.0)
-    assert by_tokens.words(progress) == f"{before + 100} answer tokens · 12 tokens/s · 0:10 left"
+    assert by_tokens.words(progress) == f"{before + 100} answer tokens (and 20 unfinished) · 12 tokens/s · 0:10 left"
     by_minutes = _run(place, None, 2.0)
     assert by_minutes.done(progress) == pytest.approx(10 / 120)
-    assert by_minutes.words(progress) == f"{before + 100} answer tokens · 12 tokens/s · 1:50 left"
+    assert by_minutes.words(progress) == f"{before + 100} answer tokens (and 20 unfinished) · 12 tokens/s · 1:50 left"
     assert _run(place, before + 220, 2.0).left(progress) == pytest.approx(10.0)
     assert _run(place, before + 220, None).words(Progress()) == f"{before} answer tokens · 0 tokens/s"
 

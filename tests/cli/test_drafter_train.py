@@ -27,6 +27,11 @@ def words(tiny_folder: Callable[..., Path], tiny_model: Callable[..., LoadedMode
 def test_a_drafter_that_the_engine_can_use(
     kind: str, words: list[str], tmp_path: Path, tiny_folder: Callable[..., Path], lope: Caller
 ) -> None:
+    if kind == "eagle":
+        refused = lope(*words, "--kind", kind)
+        assert refused.complaint == "a feature drafter is as wide as its target: leave out --hidden"
+        at = words.index("--hidden")
+        words = words[:at] + words[at + 4 :]
     called = lope(*words, "--kind", kind, "--json")
     assert called.code == 0, called.err
     assert called.document["last"]["step"] == 6

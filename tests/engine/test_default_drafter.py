@@ -13,7 +13,7 @@ from lope.engine.calibration_folder import CalibrationFolder
 from lope.engine.calibration_place import CalibrationPlace
 from lope.engine.calibration_record import CalibrationRecord, DraftCosts, Measured
 from lope.engine.default_drafter import DefaultDrafter
-from lope.engine.opening import load
+from lope.engine.opening import UNCALIBRATED, load
 from lope.models.loaded import LoadedModel
 
 PASSES = Measured((1, 8, 16), (0.02, 0.02, 0.03), (0.0,) * 3, (5,) * 3)
@@ -95,6 +95,17 @@ def test_a_drafter_whose_best_point_is_not_known_is_not_chosen(
     path.write_text(json.dumps({**json.loads(path.read_text()), "operating_point": None}))
     calibrated(tiny_model(), eagle=drafts(0.001))
     assert chosen(tiny_model()) == ("ngram", "chain")
+
+
+def test_where_costs_are_not_known_a_named_shape_runs_whole(tiny_folder: Callable[..., Path]) -> None:
+    name = str(tiny_folder())
+    assert load(name, dtype="float32").parts.policy == UNCALIBRATED
+    assert load(name, dtype="float32", drafter="ngram").parts.policy == UNCALIBRATED
+    assert load(name, dtype="float32", shape="chain:depth=6").parts.policy == "fixed"
+    assert load(name, dtype="float32", shape="chain:depth=6", policy="heuristic").parts.policy == "heuristic"
+    engine = load(name, dtype="float32", drafter="truncated:layers=1", shape="chain:depth=6")
+    stats = engine.generate("the cat", max_new_tokens=20).stats
+    assert stats.drafted > 4 * stats.passes
 
 
 def test_loading_takes_it_and_measures_nothing(

@@ -118,15 +118,22 @@ def test_only_one_process_writes(place: DistilledSet) -> None:
 def test_other_settings_are_refused_by_name(place: DistilledSet) -> None:
     place.close()
     other = replace(MANIFEST, seed=8, temperatures=(0.0,))
-    with pytest.raises(UsageError, match="was begun with another temperatures, seed: go on with the same settings"):
+    with pytest.raises(UsageError, match=r"was begun with another temperatures \(.*\), seed \(7, now 8\): go on"):
         DistilledSet.begin(place.folder, other)
     DistilledSet.begin(place.folder, MANIFEST).close()
+
+
+def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "drafter.json").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds something else, such as drafter\.json"):
+        DistilledSet.begin(tmp_path, MANIFEST)
+    assert [path.name for path in tmp_path.iterdir()] == ["drafter.json"]
 
 
 def test_what_was_measured_or_not_said_refuses_nobody(place: DistilledSet) -> None:
     place.close()
     DistilledSet.begin(place.folder, replace(MANIFEST, dtype="float32", prompts_sha256="ab", outside=0.1)).close()
-    with pytest.raises(UsageError, match="another top_k"):
+    with pytest.raises(UsageError, match="another top-k"):
         DistilledSet.begin(place.folder, replace(MANIFEST, top_k=4))
     found = DistilledSet.begin(place.folder, replace(MANIFEST, top_k=0))
     assert found.manifest.top_k == 3

@@ -102,6 +102,11 @@ def test_tvd_plus_plus_weighs_each_place_by_its_own_std() -> None:
     assert float(std.max() - std.min()) > 0.01, "places with equal weights would show nothing"
 
 
+def test_what_is_logged_of_tvd_plus_plus_is_tvd() -> None:
+    logits, target = _laws(3, places=5, size=7)
+    assert torch.equal(_values("tvd++", logits, target), _values("tvd", logits, target))
+
+
 def test_normalising_lowers_the_variance_of_sampled_gradients() -> None:
     """What the paper claims: -A(x) grad log draft(x) for one sampled x, A centred, against r(x) uncentred."""
     logits, target = _laws(8, places=1, size=6)

@@ -42,6 +42,15 @@ POINT = {
 EVAL = {"suite": "mini", "prompts": 24, "max_new_tokens": 64, "dtype": "bfloat16", "threads": 2, "processor": "a CPU"}
 
 
+def test_a_set_that_was_read_is_not_called_answers() -> None:
+    found = {"prompts": "text of wiki.jsonl", "temperatures": [1.0], "top_p": 1.0, "max_new_tokens": 384, "top_k": 64}
+    text = ModelCard("shipped", {**DOCUMENT, "recipe": {"sets": [found]}}).text()
+    assert "Set 1: text of wiki.jsonl, read by the target" in text
+    assert "* tokens read together: 384" in text
+    assert "answers of the target" not in text
+    assert "temperatures" not in text
+
+
 def test_recipe_data_figures_and_limits() -> None:
     text = ModelCard("shipped", DOCUMENT).text()
     for line in (

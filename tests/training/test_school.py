@@ -104,7 +104,10 @@ def test_what_does_not_fit_is_one_clear_line(model: LoadedModel, distilled: Path
             replace(own, out=tmp_path / "a", lessons=_lessons("standalone", vocab=10**6)),
         ),
         ("no hidden states", replace(own, out=tmp_path / "b", lessons=_lessons("eagle"), sets=(bare,))),
-        ("is a standalone drafter", replace(own, out=tmp_path / "c", lessons=_lessons("eagle"), init=tmp_path / "own")),
+        (
+            "its kind is standalone, not eagle",
+            replace(own, out=tmp_path / "c", lessons=_lessons("eagle"), init=tmp_path / "own"),
+        ),
         ("is not a distilled set", replace(own, out=tmp_path / "d", sets=(tmp_path / "nowhere",))),
         ("is not a drafter folder", replace(own, out=tmp_path / "e", init=tmp_path)),
     ]
@@ -129,13 +132,24 @@ def test_a_training_goes_on_with_the_tokens_it_began_with_though_its_set_has_gro
     assert json.loads((tmp_path / "out" / "checkpoint.json").read_text())["about"]["kept"] == kept.tolist()
 
 
+@pytest.mark.parametrize("held", ["notes.txt", "README.md", "drafter.json", "manifest.json", "results.json"])
+def test_a_folder_that_holds_something_else_stays_as_it_is(
+    held: str, model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / held).write_text("mine")
+    with pytest.raises(UsageError, match=f"out: holds something else, such as {held}"):
+        _run(_school(model, tmp_path / "out", distilled))
+    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
 @pytest.mark.parametrize(
     ("words", "lessons"),
     [
         ("loss", {"loss": "tvd"}),
         ("seed", {"seed": 1}),
         ("kind", {"kind": "eagle"}),
-        ("length, rows", {"length": 64, "rows": 3}),
+        (r"length \(128, now 64\), rows \(2, now 3\)", {"length": 64, "rows": 3}),
     ],
 )
 def test_other_lessons_than_a_training_began_with_are_refused(

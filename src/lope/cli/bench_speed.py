@@ -1,14 +1,15 @@
 """`lope bench speed`: what do I gain, on my machine, against what I would use otherwise?"""
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from lope.cli import options as opt
+from lope.cli.long_run import LongRun
 from lope.cli.output import complaints, console, fail, print_json
 from lope.core.errors import LopeError
 
@@ -105,16 +106,14 @@ def table(document: dict[str, Any]) -> Table:
 
 def follow(run: Any, *, silent: bool) -> bool:
     """Take a run's rows under a progress bar; whether Ctrl-C ended it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=complaints, transient=True, disable=silent or not complaints.is_terminal
-    ) as progress:
-        task = progress.add_task("measuring", total=run.total, completed=run.finished)
+    began, before = time.perf_counter(), run.finished
+    with LongRun(silent=silent) as shown:
         try:
-            for row in run.rows():
-                progress.advance(task)
+            for number, row in enumerate(run.rows(), start=1):
+                left = (time.perf_counter() - began) / number * (run.total - before - number)
+                words = f"{before + number} of {run.total} answers · {int(left) // 60}:{int(left) % 60:02d} left"
                 if row is not None:
-                    progress.update(task, description=escape(f"{row.group} · {row.system}"))
+                    shown.show(f"{row.group} · {row.system}", (before + number) / run.total, words)
         except KeyboardInterrupt:
             return True
     return False

@@ -5,9 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn
-
-from lope.cli.output import complaints
+from lope.cli.long_run import LongRun
 from lope.training.distilled_set import DistilledSet
 from lope.training.distiller import Distiller
 from lope.training.distiller import Progress as Sofar
@@ -30,15 +28,11 @@ class DistillRun:
     def follow(self, say: Callable[[str], None], *, silent: bool) -> bool:
         """Run it under a progress bar, and `say` what was chosen; whether Ctrl-C ended it."""
         open_k = self.place.manifest.top_k == 0
-        columns = (TextColumn("distilling"), BarColumn(), TextColumn("{task.fields[words]}"))
-        hidden = silent or not complaints.is_terminal
         try:
-            with Progress(*columns, console=complaints, transient=True, disable=hidden) as bar:
-                task = bar.add_task("", total=1.0, words="")
-                with closing(self._steps()) as steps:
-                    for progress in steps:
-                        self.last = progress
-                        bar.update(task, completed=self.done(progress), words=self.words(progress))
+            with LongRun(silent=silent) as shown, closing(self._steps()) as steps:
+                for progress in steps:
+                    self.last = progress
+                    shown.show("distilling", self.done(progress), self.words(progress))
         except KeyboardInterrupt:
             return True
         finally:
@@ -72,7 +66,8 @@ class DistillRun:
         """What stands beside the bar."""
         left = self.left(progress)
         clock = "" if left is None else f" · {int(left) // 60}:{int(left) % 60:02d} left"
-        return f"{self._before + progress.tokens:,} answer tokens · {progress.pace:.0f} tokens/s{clock}"
+        unfinished = f" (and {progress.live:,} unfinished)" if progress.live else ""
+        return f"{self._before + progress.tokens:,} answer tokens{unfinished} · {progress.pace:.0f} tokens/s{clock}"
 
     def summary(self) -> dict[str, Any]:
         """The set as it is now, and what this run did. top_k, outside: None where nothing has told them yet."""

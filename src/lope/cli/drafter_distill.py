@@ -230,6 +230,8 @@ def _follow(run: "DistillRun", document: dict[str, Any], *, silent: bool) -> Non
     finally:
         document |= run.summary()
         run.place.close()
+    if run.last is not None and not run.last.tokens:
+        _say("no answer was finished in that time: give it more --minutes, or fewer conversations at once (--width)")
     if interrupted:
         words = "interrupted: what was finished is kept, and the same command goes on from there"
         fail(words, exit_code=130, as_json=silent, document=document)

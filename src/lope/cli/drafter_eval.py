@@ -123,8 +123,11 @@ def _print(document: dict[str, Any], written: bool) -> None:
         console.print(words, soft_wrap=True)
     else:
         words = f"fastest by calibration: {best['shape']}, {best['depth']} deep, {best['nodes']} nodes"
+        plain = "" if best["expected_speedup"] > 1.0 else ": no gain on this machine"
         console.print(
-            f"{words}: {best['expected_speedup']:.2f} times as fast as plain decoding", markup=False, soft_wrap=True
+            f"{words}: {best['expected_speedup']:.2f} times as fast as plain decoding{plain}",
+            markup=False,
+            soft_wrap=True,
         )
     console.print(f"results: {document['results']}\nreport:  {document['report']}", markup=False, soft_wrap=True)
     if written:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
 
 from lope.cli import options as opt
-from lope.cli.output import complaints, console, fail, print_json
+from lope.cli.long_run import LongRun
+from lope.cli.output import console, fail, print_json
 from lope.core.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def train(
     init: Annotated[Path | None, typer.Option(help="begin from this drafter")] = None,
     loss: Annotated[str, typer.Option(help="kld, reverse_kld, jsd, tvd, tvd++, lk")] = "kld",
     vocab: Annotated[int | None, typer.Option(help="tokens that the head keeps (default 6144, or --init's)")] = None,
-    hidden: Annotated[int, typer.Option(help="width of a stand-alone drafter")] = 256,
-    layers: Annotated[int, typer.Option(help="layers of a stand-alone drafter")] = 4,
+    hidden: Annotated[int | None, typer.Option(help="width of a stand-alone drafter (default 256)")] = None,
+    layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4)")] = None,
     rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 4,
     length: Annotated[int, typer.Option(help="tokens in a row")] = 512,
     learning_rate: Annotated[float, typer.Option(help="the highest")] = 2e-3,
@@ -66,8 +66,7 @@ def train(
     lessons = Lessons(
         kind=kind,
         vocab=_head(vocab, init),
-        hidden=hidden,
-        layers=layers,
+        **_size(kind, opt.given(hidden=hidden, layers=layers)),
         loss=loss,
         output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
         length=length,
@@ -115,14 +114,18 @@ def _head(asked: int | None, init: Path | None) -> int:
     return held
 
 
+def _size(kind: str, asked: dict[str, int]) -> dict[str, int]:
+    """Raises UsageError where a feature drafter is given a size: it has the target's."""
+    if asked and kind == "eagle":
+        raise UsageError(f"a feature drafter is as wide as its target: leave out --{next(iter(asked))}")
+    return asked
+
+
 def _follow(school: "School", *, silent: bool) -> dict[str, Any] | None:
     """Run it under a progress bar; the last line of the log."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"))
-    shown = silent or not complaints.is_terminal
     last = None
-    with Progress(*columns, console=complaints, transient=True, disable=shown) as progress:
-        task = progress.add_task("distilling", total=1.0, about="")
+    with LongRun(silent=silent) as shown:
         for event in school.run():
-            progress.update(task, completed=event.done, description=event.stage, about=event.words)
+            shown.show(event.stage, event.done, event.words)
             last = event.row or last
     return last

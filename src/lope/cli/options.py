@@ -6,15 +6,21 @@ from typing import Annotated, Any
 import typer
 
 Model = Annotated[str, typer.Option(help="smollm2, a folder, a GGUF file, a hub name; hf:NAME: by transformers")]
-DrafterOption = Annotated[str, typer.Option("--drafter", help="who runs ahead: none, ngram, model:path=DIR")]
+DrafterOption = Annotated[
+    str, typer.Option("--drafter", help="who runs ahead: none, ngram, eagle, standalone, model:path=DIR")
+]
 DefaultDrafterOption = Annotated[
     str | None,
-    typer.Option("--drafter", help="who runs ahead: none, ngram, eagle, model:path=DIR; default: the fastest known"),
+    typer.Option(
+        "--drafter", help="who runs ahead: none, ngram, eagle, standalone, model:path=DIR; default: the fastest known"
+    ),
 ]
 DefaultShapeOption = Annotated[
-    str | None, typer.Option("--shape", help="how a model drafter spends nodes: chain (default), rsd_c, rsd_s")
+    str | None, typer.Option("--shape", help="how a drafter spends nodes: chain (default), rsd_c, rsd_s, independent")
 ]
-ShapeOption = Annotated[str, typer.Option("--shape", help="how a model drafter spends nodes: chain, rsd_c, rsd_s")]
+ShapeOption = Annotated[
+    str, typer.Option("--shape", help="how a drafter spends nodes: chain, rsd_c, rsd_s, independent")
+]
 VerifierOption = Annotated[str, typer.Option("--verifier", help="auto, or a name (lope list verifiers)")]
 PolicyOption = Annotated[
     str | None,

@@ -32,7 +32,10 @@ def differences(made_for: DrafterTarget, target: "LoadedModel") -> list[str]:
     ]
     # a fingerprint reads the whole vocabulary: sizes that differ need none
     if not found and made_for.tokenizer != target.tokenizer.fingerprint:
-        found.append(f"the tokenizer of {made_for.name}, which is not that of the target {target.name}")
+        own, theirs = made_for.tokenizer[:12], target.tokenizer.fingerprint[:12]
+        found.append(
+            f"the tokenizer of {made_for.name}, {own}..., which is not that of the target {target.name}, {theirs}..."
+        )
     return found
 
 

@@ -38,8 +38,8 @@ def load(
     drafter, shape, verifier, policy, draft_stop: parts by name with settings; `lope list` shows them all.
     drafter:    None: of the drafters that are shipped for the model the fastest, with the shape it is fastest with,
                 where this machine has been calibrated with one; else `ngram`.
-    policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`), else a short
-                fixed budget. Loading itself never measures.
+    policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`), else the
+                whole `shape` where one is named, else a short fixed budget. Loading itself never measures.
     exact:      a token's logits have the same bits in any pass, so that the answer with speculation is the plain one,
                 bit for bit. None: wherever the backend can (docs/architecture.md says what it costs).
     threads:    of torch, for the whole process; None leaves them.
@@ -51,7 +51,8 @@ def load(
     if exact is None:
         exact = loaded.backend.can_be_exact
     chosen = DefaultDrafter.of(loaded, exact) if drafter is None else DefaultDrafter(drafter)
-    parts = Parts(chosen.drafter, shape or chosen.shape, verifier, policy or UNCALIBRATED, draft_stop)
+    unknown = UNCALIBRATED if shape is None else "fixed"  # who names a shape wants all of it
+    parts = Parts(chosen.drafter, shape or chosen.shape, verifier, policy or unknown, draft_stop)
     engine = Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
     if policy is None and engine.calibration is not None:
         return engine.calibrated()

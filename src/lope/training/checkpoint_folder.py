@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lope.core.errors import RunError, UsageError
 
+POINTER = "checkpoint.json"
 _NAMES = ("checkpoint-a", "checkpoint-b")
 
 
@@ -25,7 +26,7 @@ class CheckpointFolder:
 
     def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         self._folder = folder
-        self._pointer = folder / "checkpoint.json"
+        self._pointer = folder / POINTER
         self._about = about
 
     def save(self, module: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:

@@ -53,7 +53,7 @@ class DistilledSet:
 
         Raises UsageError where it was begun with others or another process holds it, RunError where it cannot be made.
         """
-        claim = ClaimedFolder(folder)
+        claim = ClaimedFolder(folder, (_MANIFEST,))
         try:
             if (folder / _MANIFEST).exists():
                 place = cls.open(folder)

@@ -10,6 +10,10 @@ from lope.core.errors import UsageError
 from lope.models.loaded import LoadedModel
 
 FORMAT = 1
+# `prompts` of a set that was not written but read begins so
+READ = "text of "
+# more characters than these tell nothing
+_LONG = 60
 # measured, not asked for
 _MEASURED = ("outside", "outside_tokens")
 # empty where who began the set did not say
@@ -46,6 +50,12 @@ _FITTING: dict[str, Callable[[object], bool]] = {
     "temperatures": _each(_number),
     "layers": _each(_whole),
 }
+
+
+def changed(name: str, before: object, now: object) -> str:
+    """In words, that a setting is not what it was; long values are left out."""
+    values = f" ({before}, now {now})"
+    return name.replace("_", "-") + (values if len(values) < _LONG else "")
 
 
 @dataclass(frozen=True)
@@ -123,8 +133,9 @@ class Manifest:
         return (json.dumps(self.document(), indent=1) + "\n").encode()
 
     def differing(self, other: "Manifest") -> list[str]:
-        """The settings in which `other` wants something else; a top_k of 0 is content with any."""
+        """In which settings, in words, `other` wants something else; a top_k of 0 is content with any."""
         mine: Mapping[str, Any] = self.document()
         names = [name for name, value in other.document().items() if value != mine[name] and name not in _MEASURED]
         names = [name for name in names if name not in _OPTIONAL or (mine[name] and other.document()[name])]
-        return [name for name in names if not (name == "top_k" and other.top_k == 0)]
+        names = [name for name in names if not (name == "top_k" and other.top_k == 0)]
+        return [changed(name, mine[name], other.document()[name]) for name in names]

@@ -11,6 +11,7 @@ from typing import Any
 from lope.core.whole_file import write_whole
 from lope.models.config_json import read_json
 from lope.models.drafter_folder import ABOUT
+from lope.training.manifest import READ
 
 CARD = "README.md"
 _KINDS = {
@@ -39,6 +40,10 @@ _SET = {
     "outside": "probability outside of them, mean",
     "dtype": "computed in",
     "seed": "seed",
+}
+_SET_READ = {
+    "max_new_tokens": "tokens read together",
+    **{name: _SET[name] for name in ("top_k", "outside", "dtype")},
 }
 _COUNTED = {"target": "what the target says", "draft": "what the drafter proposes", "text": "plain text"}
 _LIMITS = (
@@ -91,7 +96,7 @@ class ModelCard:
         decoder, trim = self.document.get("decoder") or {}, self._recipe.get("trim") or {}
         yield f"# {self.name}: a drafter for {target.get('name', '?')}\n"
         yield f"It runs ahead of its target in speculative decoding: {_KINDS.get(kind, kind)}.\n"
-        yield f'    lope run --model {target.get("name", "?")} --drafter {kind}:path=DIR "Why is the sky blue?"\n'
+        yield f"{run_line(target.get('name', '?'), kind)}\n"
         sizes = {name.replace("_", " "): value for name, value in decoder.items()}
         yield from _listed(
             {
@@ -121,10 +126,14 @@ class ModelCard:
         sets = self._recipe.get("sets") or []
         if sets:
             yield "## Data\n"
-            yield "Answers of the target itself, with its own probabilities (`lope drafter distill`).\n"
         for number, found in enumerate(sets, start=1):
-            asked = "written by the target" if found.get("prompts") == "own" else found.get("prompts")
-            yield f"Set {number}:\n"
+            prompts = str(found.get("prompts"))
+            if prompts.startswith(READ):
+                yield f"Set {number}: {prompts}, read by the target, with its own probabilities of each token.\n"
+                yield from _listed({words: found.get(name) for name, words in _SET_READ.items()})
+                continue
+            asked = "written by the target" if prompts == "own" else prompts
+            yield f"Set {number}: answers of the target itself, with its own probabilities (`lope drafter distill`).\n"
             yield from _listed({words: {**found, "prompts": asked}.get(name) for name, words in _SET.items()})
 
     def _trim(self) -> Iterator[str]:
@@ -193,6 +202,11 @@ class ModelCard:
     def _limits(self) -> Iterator[str]:
         yield "## Limits\n"
         yield "\n".join(f"* {limit}" for limit in _LIMITS) + "\n"
+
+
+def run_line(target: str, kind: str) -> str:
+    """How the drafter is used with lope."""
+    return f'    lope run --model {target} --drafter {kind}:path=DIR "Why is the sky blue?"'
 
 
 def _listed(values: Mapping[str, Any]) -> Iterator[str]:

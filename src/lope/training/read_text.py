@@ -7,7 +7,7 @@ import torch
 from lope.core import checks
 from lope.core.errors import UsageError
 from lope.models.loaded import LoadedModel
-from lope.training.manifest import Manifest
+from lope.training.manifest import READ, Manifest
 from lope.training.shard import Text
 from lope.training.token_archive import TokenArchive
 
@@ -28,7 +28,7 @@ def read_text(texts: Iterable[str], name: str, model: LoadedModel, length: int) 
         raise UsageError(f"{name}: holds no text of {_SHORTEST} tokens")
     manifest = Manifest.begun(
         model,
-        prompts=f"text of {name}",
+        prompts=f"{READ}{name}",
         temperatures=(1.0,),
         top_p=1.0,
         top_k=0,

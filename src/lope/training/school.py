@@ -9,15 +9,19 @@ from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import UsageError, UsedUpError
 from lope.models.drafter_folder import DrafterFolder
 from lope.models.loaded import LoadedModel
+from lope.training.checkpoint_folder import POINTER
 from lope.training.distillation import Distillation
 from lope.training.distilled_set import DistilledSet
 from lope.training.lessons import Lessons
 from lope.training.prompt_sources import read_lines
 from lope.training.teaching import Teaching
 from lope.training.trainer import TrainerSettings
+from lope.training.training_log import LOG
 
 # of the time: the more a drafter has read, the further it gets, but it must also be read
 _DISTILLING = 0.5
+# what a folder holds in which a training has begun
+_OURS = ("set", LOG, POINTER)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class School:
             raise UsageError("plain text has no hidden states for a feature drafter: --text is for a stand-alone one")
         if self.sets and self.prompts != "own":
             raise UsageError("prompts are distilled where no set is given: either --set or --prompts")
-        claim = ClaimedFolder(self.out)
+        claim = ClaimedFolder(self.out, _OURS)
         try:
             yield from self._run()
         finally:

@@ -22,6 +22,7 @@ from lope.training.lessons import Lessons
 from lope.training.losses import LOSSES
 from lope.training.losses.kld import Kld
 from lope.training.losses.law import Loss
+from lope.training.manifest import changed
 from lope.training.model_card import write_card
 from lope.training.pupil import Pupil
 from lope.training.standalone_net import StandaloneNet, StandalonePupil
@@ -182,7 +183,7 @@ class Teaching:
 
     def _check(self, begun: DrafterFolder) -> None:
         if begun.about.kind != self.lessons.kind:
-            raise UsageError(f"{begun.path}: is a {begun.about.kind} drafter, not a {self.lessons.kind} one")
+            raise UsageError(f"{begun.path}: its kind is {begun.about.kind}, not {self.lessons.kind}")
         if begun.about.target.tokenizer != self.model.tokenizer.fingerprint:
             raise UsageError(f"{begun.path}: was trained for another tokenizer than that of {self.model.name}")
         layers = self.sets[0].manifest.layers if self.lessons.kind == "eagle" else ()
@@ -230,7 +231,7 @@ def _refuse_unfit(model: LoadedModel, sets: Seq[DistilledSet], *, features: bool
 
 def _continued(earlier: Mapping[str, Any], about: Mapping[str, Any], out: Path, vocab_size: int) -> Tensor:
     """The kept tokens of the training in `out`. Raises UsageError where it was begun with other settings."""
-    differing = [name for name, value in about.items() if earlier.get(name) != value]
+    differing = [changed(name, earlier.get(name), value) for name, value in about.items() if earlier.get(name) != value]
     if differing:
         raise UsageError(
             f"{out}: was begun with another {', '.join(differing)}: go on with the same settings, or write to another "

@@ -7,12 +7,14 @@ from typing import Any
 
 from lope.core.errors import RunError
 
+LOG = "log.jsonl"
+
 
 class TrainingLog:
     """`log.jsonl` in a training's folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "log.jsonl"
+        self._path = folder / LOG
 
     def begin(self, step: int) -> None:
         """Drop what was written of later steps: they will be made again. Raises RunError."""

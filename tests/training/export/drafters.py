@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lope.models.drafter_folder import DrafterAbout, DrafterFolder, DrafterTarget, drafter_decoder, shapes
 from lope.models.loading import open_checkpoint
+from lope.training.model_card import run_line
 
 EMBEDDING = "model.embed_tokens.weight"
 SIZES = {
@@ -60,5 +61,5 @@ def _written(about: DrafterAbout, path: Path, seed: int) -> DrafterFolder:
         else:
             tensors[name] = torch.randn(shape, generator=draw) * 2 * shape[1] ** -0.5
     DrafterFolder.write(path, about, tensors)
-    (path / "README.md").write_text("# a drafter\n", encoding="utf-8")
+    (path / "README.md").write_text(f"# a drafter\n{run_line(about.target.name, about.kind)}\n", encoding="utf-8")
     return DrafterFolder.read(path)

@@ -29,6 +29,8 @@ def test_an_eagle_drafter_has_the_tensors_that_loaders_expect(
     export = Export.of(eagle, engine, tmp_path / "out")
     assert export.form == form
     assert export.files == ("README.md", "config.json", "model.safetensors")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card == f"# a drafter\n    {export.command}\n", "it is not lope that uses this folder"
     written = load_file(tmp_path / "out" / "model.safetensors")
     assert written.keys() == (eagle.tensors.keys() - {"kept"}) | {"d2t", "t2d"}
     for name in eagle.tensors.keys() - {"kept"}:

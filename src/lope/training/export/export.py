@@ -14,6 +14,7 @@ from lope.training.export.plain_eagle import PlainEagle
 from lope.training.export.speculators_eagle import SpeculatorsEagle
 from lope.training.export.trap_check import TrapCheck
 from lope.training.export.verifier import Verifier
+from lope.training.model_card import run_line
 
 ENGINES = ("vllm", "sglang", "transformers")
 _CARD = "README.md"
@@ -65,7 +66,9 @@ class Export:
             out.parent.mkdir(parents=True, exist_ok=True)
             form.write(partial)
             if (drafter.path / _CARD).is_file():
-                shutil.copyfile(drafter.path / _CARD, partial / _CARD)
+                card = (drafter.path / _CARD).read_text(encoding="utf-8")
+                own = run_line(drafter.about.target.name, drafter.about.kind)
+                (partial / _CARD).write_text(card.replace(own, f"    {form.command(out.resolve())}"), encoding="utf-8")
             _refuse_traps(drafter, form, partial)
             partial.replace(out)
         except (OSError, safetensors.SafetensorError) as error:

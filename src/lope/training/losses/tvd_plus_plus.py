@@ -29,8 +29,8 @@ class TvdPlusPlus:
         checks.between("smallest_std", self.smallest_std, 1e-6, 0.5)
 
     def __call__(self, draft: DraftLaw) -> Tensor:
-        """[n]: a surrogate whose gradient is that of TVD++; its value is the negative advantage, 0 on average."""
+        """[n]: the value is that of TVD, as a log should show it; the gradient, by a surrogate of value 0, of TVD++."""
         reward = (draft.target.probabilities > draft.named).float()
         mean = (draft.named * reward).sum(-1).detach()
         std = (mean * (1.0 - mean)).clamp(min=0.0).sqrt().clamp(min=self.smallest_std)
-        return (mean - (draft.named * reward).sum(-1)) / std
+        return 1.0 - draft.acceptance.detach() + (mean - (draft.named * reward).sum(-1)) / std
