@@ -128,6 +128,8 @@ def test_norms_are_those_of_torch(size: tuple[int, int], built: Library) -> None
     expected = torch.nn.functional.rms_norm(x.double(), size[1:], weight.double(), 1e-5)
     torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6)
     assert size[0] == 0 or not torch.allclose(found.double(), expected * (1 + 1e-4), rtol=1e-6, atol=1e-6)
+    with pytest.raises(AssertionError, match="a weight for each column"):
+        NativeKernels(built).norm(x, weight[1:], 1e-5)
 
 
 def test_stacking_keeps_codes_where_all_have_them() -> None:

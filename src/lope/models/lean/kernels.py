@@ -75,6 +75,7 @@ class NativeKernels:
 
     def norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         """In C++: torch's takes ten times as long for a row."""
+        assert weight.shape == x.shape[1:], "a weight for each column"
         x, out = x.float().contiguous(), torch.empty(x.shape)
         self._library.norm(*x.shape, eps, x.data_ptr(), pointer(weight), out.data_ptr())
         return out
