@@ -17,7 +17,7 @@ drafter="${DRAFTER:-src/lope/drafters/shipped/smollm2-eagle}"
 suite=(--suite "$data/spec_bench.jsonl.gz" --per-category "${PER_CATEGORY:-1}" --max-new-tokens "${TOKENS:-64}")
 mkdir -p "$work"
 
-shapes() { # budgets 6, 10, 14, 21, 30; a chain as long as the budget, then trees of two to five levels
+shapes() { # budgets 6, 10, 14, 21, 30: a chain as long as the budget, then trees; those of 6 and 21 are equally deep
   local configs=() budget part
   while read -r budget chains branching width; do
     for part in "chain $budget=chain:depth=$budget" "independent $budget=independent:$chains" \
@@ -31,13 +31,6 @@ shapes() { # budgets 6, 10, 14, 21, 30; a chain as long as the budget, then tree
 21 chains=7,depth=3 3-2-2 width=7,depth=3
 30 chains=6,depth=5 2-2-2-2 width=6,depth=5
 EOF
-  for levels in 2 3 4; do # the same depth, whatever it takes
-    for part in "chain, $levels levels=chain:depth=$levels" "independent, $levels levels=independent:chains=4,depth=$levels" \
-      "rsd_c, $levels levels=rsd_c:branching=$(yes 2 | head -n "$levels" | paste -sd-)" \
-      "rsd_s, $levels levels=rsd_s:width=4,depth=$levels"; do
-      configs+=(--config "name=${part%%=*},drafter=eagle:path=$drafter,shape=${part#*=},policy=fixed")
-    done
-  done
   for temperature in 0.3 1.0; do
     "$lope" bench speed "${suite[@]}" --temperature "$temperature" "${configs[@]}" --out "$work/shapes-$temperature" \
       --json > "$out/shapes-$temperature.json"

@@ -20,13 +20,13 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def shapes(folder: Path) -> str:
-    """Tokens per pass by budget or depth (rows) and shape (columns)."""
+    """Tokens per pass by budget (rows) and shape (columns)."""
     parts = []
     for temperature in TEMPERATURES:
         systems = json.loads((folder / f"shapes-{temperature}.json").read_text())["systems"]
         sizes = [name.removeprefix("chain") for name in systems if name.startswith("chain")]
-        rows = [[size.strip(" ,"), *(interval(systems[shape + size]) for shape in SHAPES)] for size in sizes]
-        parts.append(f"Temperature {temperature}:\n\n{table(['nodes, or levels', *SHAPES], rows)}")
+        rows = [[size.strip(), *(interval(systems[shape + size]) for shape in SHAPES)] for size in sizes]
+        parts.append(f"Temperature {temperature}:\n\n{table(['nodes', *SHAPES], rows)}")
     return "\n".join(parts)
 
 
