@@ -63,7 +63,10 @@ def test_without_a_path_the_shipped_drafter_of_this_target_is_taken(
 @pytest.mark.parametrize(
     ("target", "line"),
     [
-        ({"tokenizer": "another", "name": "big"}, r"was made for the tokenizer of big, another\.\.\., which is not that of"),
+        (
+            {"tokenizer": "another", "name": "big"},
+            r"was made for the tokenizer of big, another\.\.\., which is not that of",
+        ),
         ({"vocab_size": 1000}, r"was made for vocab_size 1000 \(the target .* has \d+\)"),
         ({"num_layers": 30}, r"was made for num_layers 30 \(the target .* has 3\)"),
     ],
