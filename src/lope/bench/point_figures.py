@@ -76,24 +76,19 @@ class PointFigures:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        tau, speedup, costs = self.measured.tau, self.measured.speedup, self.costs
+        costs = self.costs
         return {
             "name": self.point.name,
             "shape": self.point.shape,
             "depth": self.point.depth,
             "nodes": self.point.nodes,
-            "tokens_per_pass": tau and tau.value,
-            "tokens_per_pass_low": tau and tau.low,
-            "tokens_per_pass_high": tau and tau.high,
+            **self.measured.bounds(),
             "acceptance": list(self.acceptance),
             "mbsu": self.mbsu,
             "verify_cost": costs and costs.verify,
             "step_cost": costs and costs.step,
             "modelled_speedup": self.modelled,
             "expected_speedup": self.expected,
-            "speedup": speedup and speedup.median,
-            "speedup_low": speedup and speedup.low,
-            "speedup_high": speedup and speedup.high,
             "tokens_per_second": self.measured.rate,
             "agreement": self.measured.agreement,
         }

@@ -42,6 +42,18 @@ class Figures:
         """Tokens after the prompt's pass over passes after it."""
         return None if self.tau is None else self.tau.value
 
+    def bounds(self) -> dict[str, float | None]:
+        """Tokens per pass and speed-up with their intervals, as every JSON document names them."""
+        tau, speedup = self.tau, self.speedup
+        return {
+            "tokens_per_pass": tau.value if tau else None,
+            "tokens_per_pass_low": tau.low if tau else None,
+            "tokens_per_pass_high": tau.high if tau else None,
+            "speedup": speedup.median if speedup else None,
+            "speedup_low": speedup.low if speedup else None,
+            "speedup_high": speedup.high if speedup else None,
+        }
+
     @property
     def drafted_per_accepted(self) -> float | None:
         """The waste: drafted tokens per accepted one."""
@@ -113,14 +125,9 @@ class Summary:
 
 
 def _brief(figures: Figures) -> dict[str, float | None]:
-    tau, speedup, with_prompt = figures.tau, figures.speedup, figures.speedup_with_prompt
+    with_prompt = figures.speedup_with_prompt
     return {
-        "tokens_per_pass": tau.value if tau else None,
-        "tokens_per_pass_low": tau.low if tau else None,
-        "tokens_per_pass_high": tau.high if tau else None,
-        "speedup": speedup.median if speedup else None,
-        "speedup_low": speedup.low if speedup else None,
-        "speedup_high": speedup.high if speedup else None,
+        **figures.bounds(),
         "speedup_with_prompt": with_prompt.median if with_prompt else None,
         "agreement": figures.agreement,
     }

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lope.cli import options as opt
-from lope.cli.long_run import LongRun
+from lope.cli.long_run import LongRun, time_left
 from lope.cli.output import complaints, console, fail, print_json
 from lope.core.errors import LopeError
 
@@ -111,7 +111,7 @@ def follow(run: Any, *, silent: bool) -> bool:
         try:
             for number, row in enumerate(run.rows(), start=1):
                 left = (time.perf_counter() - began) / number * (run.total - before - number)
-                words = f"{before + number} of {run.total} answers · {int(left) // 60}:{int(left) % 60:02d} left"
+                words = f"{before + number} of {run.total} answers · {time_left(left)}"
                 if row is not None:
                     shown.show(f"{row.group} · {row.system}", (before + number) / run.total, words)
         except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from lope.cli.long_run import LongRun
+from lope.cli.long_run import LongRun, time_left
 from lope.training.distilled_set import DistilledSet
 from lope.training.distiller import Distiller
 from lope.training.distiller import Progress as Sofar
@@ -65,7 +65,7 @@ class DistillRun:
     def words(self, progress: Sofar) -> str:
         """What stands beside the bar."""
         left = self.left(progress)
-        clock = "" if left is None else f" · {int(left) // 60}:{int(left) % 60:02d} left"
+        clock = "" if left is None else f" · {time_left(left)}"
         unfinished = f" (and {progress.live:,} unfinished)" if progress.live else ""
         return f"{self._before + progress.tokens:,} answer tokens{unfinished} · {progress.pace:.0f} tokens/s{clock}"
 

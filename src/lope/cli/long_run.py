@@ -10,6 +10,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from lope.cli.output import complaints
 
 
+def time_left(seconds: float) -> str:
+    """In minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
+
+
 class LongRun:
     """A context manager. silent: show nothing. every: seconds between lines."""
 

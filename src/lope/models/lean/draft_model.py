@@ -107,12 +107,7 @@ class LeanDraftModel:
                 self._settle(step.session)
         segments = [self._segment(step) for step in steps]
         hidden, _ = self._decoder.forward(segments)
-        picked = frontier_rows(steps, segments, hidden)
-        sizes = [len(step.frontier) for step in steps]
-        size = self._decoder.config.vocab_size
-        normed = self._decoder.normed(picked)
-        parts = zip(self._decoder.said(normed).split(sizes), normed.split(sizes), strict=True)
-        return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
+        return drafted_rows(self._decoder, steps, frontier_rows(steps, segments, hidden))
 
     def _settle(self, session: LeanDraftSession) -> None:
         while len(session.pending) > SLICE_ROWS:
@@ -138,6 +133,13 @@ class LeanDraftModel:
         ancestors: tuple[Path, ...] = tuple(tuple(session.slots[a] for a in tree.path(node)) for node in step.frontier)
         context = length + len(session.pending)
         return Segment(session.cache, [tree.tokens[node] for node in step.frontier], Layout(context, 0, ancestors))
+
+
+def drafted_rows(decoder: Decoder, steps: Sequence[Step[Any]], picked: Tensor) -> list[tuple[Rows, Tensor | None]]:
+    """What a step returns: logits and hidden states after the final norm of each frontier; picked [rows, d] of all."""
+    sizes, normed = [len(step.frontier) for step in steps], decoder.normed(picked)
+    parts = zip(decoder.said(normed).split(sizes), normed.split(sizes), strict=True)
+    return [(Rows(logits, None, decoder.config.vocab_size, float("-inf")), rows) for logits, rows in parts]
 
 
 def frontier_rows(steps: Sequence[Step[Any]], segments: Sequence[Segment], x: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from lope.core.protocols import Step, TargetSession
 from lope.core.rows import Rows
 from lope.core.scores import Needs
 from lope.models.lean.decoder import Decoder
-from lope.models.lean.draft_model import SLICE_ROWS, frontier_rows
+from lope.models.lean.draft_model import SLICE_ROWS, drafted_rows, frontier_rows
 from lope.models.lean.drafter_weights import FeatureWeights
 from lope.models.lean.feature_session import FeatureDraftSession
 from lope.models.lean.layer import Segment
@@ -60,10 +60,7 @@ class FeatureDraftModel:
         for step, states in zip(steps, picked.split(sizes), strict=True):
             above = step.session.states
             step.session.states = states if above is None else torch.cat([above, states])
-        size = self._decoder.config.vocab_size
-        normed = self._decoder.normed(picked)
-        parts = zip(self._decoder.said(normed).split(sizes), normed.split(sizes), strict=True)
-        return [(Rows(logits, None, size, float("-inf")), rows) for logits, rows in parts]
+        return drafted_rows(self._decoder, steps, picked)
 
     def _run(self, segments: Sequence[Segment], hidden: Tensor) -> Tensor:
         """The layer's output [r, d] of all rows, which read `hidden` [r, d] beside their tokens."""

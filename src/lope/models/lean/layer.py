@@ -54,12 +54,6 @@ class Segment:
     embeddings: Tensor | None = None
 
 
-def rotations_of(segments: Sequence[Segment], rotary: Rotary) -> Tensor:
-    """Complex rotations [r, 1, w / 2] of all rows: a row stands behind all other keys that it sees."""
-    positions = np.concatenate([segment.layout.lengths for segment in segments]) - 1
-    return rotary.at(torch.from_numpy(positions).to(rotary.device), int(positions.max()))
-
-
 class LayerPass:
     """One packed pass: where rows stand and whom they see is settled once, for all layers.
 
@@ -78,7 +72,9 @@ class LayerPass:
         self._segments = segments
         self._attentions = attentions
         self._group = group
-        self._rotations = rotations_of(segments, rotary)
+        # a row stands behind all other keys that it sees
+        positions = np.concatenate([segment.layout.lengths for segment in segments]) - 1
+        self._rotations = rotary.at(torch.from_numpy(positions).to(rotary.device), int(positions.max()))
 
     def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
         """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""

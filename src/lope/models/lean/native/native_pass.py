@@ -36,9 +36,8 @@ class NativePass:
         rows: dict[str, list[int]] = {name: [] for name in ("sequence", "length", "slot", "context", "path")}
         paths: list[int] = []
         for number, layout in enumerate(segment.layout for segment in segments):
-            _check(layout)
             rows["sequence"] += [number] * layout.rows
-            rows["length"] += layout.lengths.tolist()
+            rows["length"] += _lengths(layout)
             rows["slot"] += layout.slots
             rows["context"] += [layout.context] * layout.rows
             rows["path"] += [0] * layout.chain
@@ -77,12 +76,13 @@ class NativePass:
         return out
 
 
-def _check(layout: Layout) -> None:
-    """C++ follows these numbers through memory."""
-    lengths = layout.lengths.tolist()
+def _lengths(layout: Layout) -> list[int]:
+    """How many keys each row sees, checked with the layout: C++ follows these numbers through memory."""
+    lengths: list[int] = layout.lengths.tolist()
     expected = [*range(layout.start + 1, layout.context + 1), *(layout.context + len(p) for p in layout.ancestors)]
     assert lengths == expected, "a row sees the context, or the part before it, and its own path"
     assert all(0 <= slot < layout.used for path in layout.ancestors for slot in path), "a path lies in the cache"
+    return lengths
 
 
 def _about(layer: Layer, config: DecoderConfig) -> LayerAbout:
