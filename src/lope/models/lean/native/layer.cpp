@@ -179,6 +179,9 @@ std::vector<float>& scratch(int which, int64_t size) {
 
 extern "C" {
 
+// How the panels of four-bit codes lie: the inputs that are read at once
+int lope_step() { return STEP<INT4>; }
+
 void lope_linear(const Weight* weight, int64_t rows, int threads, const float* x, const float* residual, float* out) {
     float* sums = scratch(5, rows * (weight->inputs / FINEST)).data();
 #pragma omp parallel num_threads(threads)

@@ -44,10 +44,14 @@ class PassAbout(ctypes.Structure):
 
 
 class Library:
-    """The functions of layer.cpp; addresses are not checked here: `NativeLinear` and `NativePass` do."""
+    """The functions of layer.cpp; addresses are not checked here: `NativeLinear` and `NativePass` do.
+
+    step: how panels of four-bit codes lie, 8 inputs in a word or 1 input in 8 bytes.
+    """
 
     def __init__(self, path: Path) -> None:
         loaded = ctypes.CDLL(str(path))
+        self.step = int(loaded.lope_step())
         self.linear = loaded.lope_linear
         self.linear.restype = None
         self.linear.argtypes = [ctypes.POINTER(Weight), ctypes.c_int64, ctypes.c_int, *[ctypes.c_void_p] * 3]

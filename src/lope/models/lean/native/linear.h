@@ -8,24 +8,29 @@
 #include <type_traits>
 #include "vectors.h"
 
-constexpr int CHUNK = 256;  // inputs of a panel that are decoded together for many rows: 16 KiB
-constexpr int FINEST = 16;  // inputs of the smallest group that shares a scale
-constexpr int TILE = 64;    // rows that read one decoded chunk after another
-constexpr int BLOCK = 6;    // rows whose sums fill the registers
-constexpr int FEW = 12;     // so few rows decode weights as they go, in one block or two
+constexpr bool WIDE = LANES == PANEL;    // AVX-512: twice as many registers, each twice as wide
+constexpr int BLOCK = WIDE ? 12 : 6;     // rows whose sums fill the registers ...
+constexpr int ABREAST = WIDE ? 2 : 1;    // ... of so many panels
+constexpr int CHUNK = 256 / ABREAST;     // inputs of such panels that are decoded together for many rows: 16 KiB
+constexpr int FINEST = 16;               // inputs of the smallest group that shares a scale
+constexpr int TILE = 60 / BLOCK;         // blocks of rows that read one decoded chunk after another
+constexpr int FEW = 2 * BLOCK;           // so few rows decode weights as they go, in one block or two
+constexpr int LEAST = FEW / 3;           // rows of the smallest block of more than a few, cut evenly
+constexpr int TOGETHER = 4;              // the number of panels is a multiple of it
 
 // INT8 and INT4 are scale * code + minimum by groups, ROW8 is scale * code by rows
 enum Kind : int32_t { FLOAT32, BFLOAT16, FLOAT16, ROW8, INT8, INT4 };
 
-// panels: as above, padded with zeros to whole panels. scales, minima: [panel][group][16] of INT8 and INT4, float32
-// where they are `wide`, else float16; minima may be absent. group: inputs that share one, 16 or 32, or 0. row_scales:
-// [outputs] of ROW8. bias: [outputs], or absent.
+// panels: as above, padded with zeros to a multiple of four. INT4: where registers are WIDE [panel][input / 8][16] words
+// of eight inputs' codes, the first one lowest; else [panel][input][8] bytes, the codes of outputs 8 to 15 in their high
+// halves. scales, minima: [panel][group][16] of INT8 and INT4, float32 where they are `wide`, else float16; minima may be
+// absent. group: inputs that share one, 16 or 32, or 0. row_scales: [outputs] of ROW8. bias: [outputs], or absent.
 struct Weight {
     int32_t kind, outputs, inputs, group, wide;
     const void *panels, *scales, *minima;
     const float *row_scales, *bias;
 
-    int64_t count() const { return (outputs + PANEL - 1) / PANEL; }
+    int64_t count() const { return (outputs + PANEL * TOGETHER - 1) / (PANEL * TOGETHER) * TOGETHER; }
     int64_t groups() const { return group ? inputs / group : 0; }
     Vector factors(const void* of, int64_t at) const {
         return wide ? load((const float*)of + at) : from_float16((const uint16_t*)of + at);
@@ -51,13 +56,17 @@ struct Product {
 template <int KIND>
 constexpr bool grouped = KIND == INT8 || KIND == INT4;
 
-// The numbers of a panel at one input; codes without their scale
+// Inputs whose codes are read at once
 template <int KIND>
-inline void read(const Weight& weight, int64_t panel, int64_t input, Vector out[PARTS]) {
-    const int64_t column = panel * weight.inputs + input, at = column * PANEL;
-    if constexpr (KIND == INT4) from_halves((const uint8_t*)weight.panels + column * (PANEL / 2), out);
+constexpr int STEP = KIND == INT4 && WIDE ? 8 : 1;
+
+// The numbers of a panel at input `first` + `next`, next < STEP; codes without their scale
+template <int KIND>
+inline void read(const Weight& weight, int64_t panel, int64_t first, int next, Vector out[PARTS]) {
+    const uint64_t at = uint64_t(panel * weight.inputs + first) / STEP<KIND> * PANEL;  // signed, it were no shift
+    if constexpr (KIND == INT4) return from_halves(weight.panels, at, next, out);
     UNROLL for (int part = 0; part < PARTS; part++) {
-        const int64_t from = at + part * LANES;
+        const uint64_t from = at + part * LANES;
         if constexpr (KIND == FLOAT32) out[part] = load((const float*)weight.panels + from);
         if constexpr (KIND == BFLOAT16) out[part] = from_bfloat16((const uint16_t*)weight.panels + from);
         if constexpr (KIND == FLOAT16) out[part] = from_float16((const uint16_t*)weight.panels + from);
@@ -79,7 +88,7 @@ inline __attribute__((always_inline)) void close(const Vector (&group)[R][PARTS]
 
 __attribute__((noinline)) static void finish(const Product& job, int64_t panel, int64_t row, const Vector sums[PARTS]) {
     const Weight& weight = job.weight;
-    const int64_t first = panel * PANEL, count = std::min<int64_t>(PANEL, weight.outputs - first);
+    const int64_t first = panel * PANEL, count = std::min<int64_t>(PANEL, weight.outputs - first);  // below 1: padding
     const int64_t at = row * weight.outputs + first;
     if (count == PANEL) {
         UNROLL for (int part = 0; part < PARTS; part++) {
@@ -107,19 +116,20 @@ __attribute__((noinline)) static void finish(const Product& job, int64_t panel, 
 template <int KIND, int R, int P>
 inline __attribute__((always_inline)) void add_inputs(const Product& job, int64_t panel, int64_t begin, int64_t end,
                                                       Vector (&sums)[P][R][PARTS]) {
-    for (int64_t input = begin; input < end; input++) {
-        Vector weights[P][PARTS];
-        UNROLL for (int p = 0; p < P; p++) read<KIND>(job.weight, panel + p, input, weights[p]);
-        UNROLL for (int row = 0; row < R; row++) {
-            const Vector x = splat(job.x[row * job.weight.inputs + input]);
-            UNROLL for (int p = 0; p < P; p++)
-                UNROLL for (int part = 0; part < PARTS; part++)
-                    sums[p][row][part] = fma(x, weights[p][part], sums[p][row][part]);
+    for (int64_t input = begin; input < end; input += STEP<KIND>)
+        UNROLL for (int next = 0; next < STEP<KIND>; next++) {
+            Vector weights[P][PARTS];
+            UNROLL for (int p = 0; p < P; p++) read<KIND>(job.weight, panel + p, input, next, weights[p]);
+            UNROLL for (int row = 0; row < R; row++) {
+                const Vector x = splat(job.x[row * job.weight.inputs + input + next]);
+                UNROLL for (int p = 0; p < P; p++)
+                    UNROLL for (int part = 0; part < PARTS; part++)
+                        sums[p][row][part] = fma(x, weights[p][part], sums[p][row][part]);
+            }
         }
-    }
 }
 
-// R rows of P panels, 1 or 2: few rows leave registers for a second panel, which hides the latency of adding
+// R rows of P panels: few rows leave registers for more panels, which hide the latency of adding
 template <int KIND, int R, int P>
 __attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel) {
     const Weight& weight = job.weight;
@@ -150,115 +160,143 @@ __attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel)
         }
 }
 
-// Calls function(constant) for 1 <= rows <= R
-template <int R, class Function>
+// Calls function(constant) for LOW <= rows <= R
+template <int R, int LOW = 1, class Function>
 inline void with_constant(int64_t rows, const Function& function) {
-    if constexpr (R > 1)
-        if (rows < R) return with_constant<R - 1>(rows, function);
+    if constexpr (R > LOW)
+        if (rows < R) return with_constant<R - 1, LOW>(rows, function);
     function(std::integral_constant<int, R>());
 }
 
 template <int KIND>
 inline void few_rows(const Product& job, int64_t begin, int64_t end) {
     with_constant<BLOCK>(job.rows, [&](auto rows) {
-        constexpr int together = rows <= 2 ? 2 : 1;
-        int64_t panel = begin;
-        for (; panel + together <= end; panel += together) decode_and_add<KIND, rows, together>(job, panel);
-        for (; panel < end; panel++) decode_and_add<KIND, rows, 1>(job, panel);
+        constexpr int together = rows <= 2 ? 2 * ABREAST : ABREAST;
+        for (int64_t panel = begin; panel < end; panel += together) decode_and_add<KIND, rows, together>(job, panel);
     });
 }
 
-// Some inputs of a panel, read once for many rows
+// Some inputs of panels that lie abreast, read once for many rows
 struct Chunk {
-    alignas(64) float numbers[CHUNK * PANEL], scales[CHUNK / FINEST * PANEL], minima[CHUNK / FINEST * PANEL];
+    alignas(64) float numbers[ABREAST][CHUNK * PANEL];
+    alignas(64) float scales[ABREAST][CHUNK / FINEST * PANEL], minima[ABREAST][CHUNK / FINEST * PANEL];
     int64_t begin, count;  // `begin` is a multiple of CHUNK
 };
 
 template <int KIND>
 inline void decode(const Weight& weight, int64_t panel, Chunk& chunk) {
-    for (int64_t input = 0; input < chunk.count; input++) {
-        Vector numbers[PARTS];
-        read<KIND>(weight, panel, chunk.begin + input, numbers);
-        float* at = chunk.numbers + input * PANEL;
-        UNROLL for (int part = 0; part < PARTS; part++) store(at + part * LANES, numbers[part]);
-    }
-    if constexpr (grouped<KIND>) {
+    for (int p = 0; p < ABREAST; p++, panel++) {
+        for (int64_t input = 0; input < chunk.count; input += STEP<KIND>)
+            UNROLL for (int next = 0; next < STEP<KIND>; next++) {
+                Vector numbers[PARTS];
+                read<KIND>(weight, panel, chunk.begin + input, next, numbers);
+                float* at = chunk.numbers[p] + (input + next) * PANEL;
+                UNROLL for (int part = 0; part < PARTS; part++) store(at + part * LANES, numbers[part]);
+            }
+        if constexpr (!grouped<KIND>) continue;
         const int64_t at = (panel * weight.groups() + chunk.begin / weight.group) * PANEL;
         for (int64_t i = 0; i < chunk.count / weight.group * PANEL; i += LANES) {
-            store(chunk.scales + i, weight.factors(weight.scales, at + i));
-            if (weight.minima) store(chunk.minima + i, weight.factors(weight.minima, at + i));
+            store(chunk.scales[p] + i, weight.factors(weight.scales, at + i));
+            if (weight.minima) store(chunk.minima[p] + i, weight.factors(weight.minima, at + i));
         }
     }
+}
+
+// Adds inputs [begin, end) of a chunk; x [R, stride] at the chunk's first input
+template <int R>
+inline __attribute__((always_inline)) void add_decoded(const float* x, int64_t stride, const Chunk& chunk, int64_t begin,
+                                                       int64_t end, Vector (&sums)[ABREAST][R][PARTS]) {
+    for (int64_t input = begin; input < end; input++) {
+        Vector weights[ABREAST][PARTS];
+        UNROLL for (int p = 0; p < ABREAST; p++)
+            UNROLL for (int part = 0; part < PARTS; part++)
+                weights[p][part] = load(chunk.numbers[p] + input * PANEL + part * LANES);
+        UNROLL for (int row = 0; row < R; row++) {
+            const Vector each = splat(x[row * stride + input]);
+            UNROLL for (int p = 0; p < ABREAST; p++)
+                UNROLL for (int part = 0; part < PARTS; part++)
+                    sums[p][row][part] = fma(each, weights[p][part], sums[p][row][part]);
+        }
+    }
+}
+
+// Sums of a tile's rows, kept between chunks
+using Kept = float[ABREAST][TILE * BLOCK * PANEL];
+
+template <int R>
+inline __attribute__((always_inline)) void load_sums(const Kept& kept, int64_t row, Vector (&sums)[ABREAST][R][PARTS]) {
+    UNROLL for (int p = 0; p < ABREAST; p++)
+        UNROLL for (int r = 0; r < R; r++)
+            UNROLL for (int part = 0; part < PARTS; part++)
+                sums[p][r][part] = load(kept[p] + (row + r) * PANEL + part * LANES);
 }
 
 template <int R>
-inline __attribute__((always_inline)) void add_decoded(const float* x, int64_t stride, const float* numbers,
-                                                       int64_t count, Vector (&sums)[R][PARTS]) {
-    for (int64_t input = 0; input < count; input++) {
-        Vector weights[PARTS];
-        UNROLL for (int part = 0; part < PARTS; part++) weights[part] = load(numbers + input * PANEL + part * LANES);
-        UNROLL for (int row = 0; row < R; row++) {
-            const Vector each = splat(x[row * stride + input]);
-            UNROLL for (int part = 0; part < PARTS; part++) sums[row][part] = fma(each, weights[part], sums[row][part]);
-        }
-    }
+inline __attribute__((always_inline)) void store_sums(const Vector (&sums)[ABREAST][R][PARTS], int64_t row, Kept& kept) {
+    UNROLL for (int p = 0; p < ABREAST; p++)
+        UNROLL for (int r = 0; r < R; r++)
+            UNROLL for (int part = 0; part < PARTS; part++)
+                store(kept[p] + (row + r) * PANEL + part * LANES, sums[p][r][part]);
 }
 
-// Adds a chunk of R rows, from `row` on, to sums [R][16] that are kept between chunks
+// Adds a chunk of R rows, `row` and the next ones of a tile that begins at x and group_sums
 template <int KIND, int R>
-__attribute__((noinline)) void add_block(const Product& job, const Chunk& chunk, int64_t row, float* kept) {
-    const int64_t inputs = job.weight.inputs;
-    const float* x = job.x + row * inputs + chunk.begin;
-    Vector total[R][PARTS];
-    UNROLL for (int r = 0; r < R; r++)
-        UNROLL for (int part = 0; part < PARTS; part++) total[r][part] = load(kept + r * PANEL + part * LANES);
+__attribute__((noinline)) void add_block(const Weight& weight, const Chunk& chunk, const float* x,
+                                         const float* group_sums, int64_t row, Kept& kept) {
+    x += row * weight.inputs + chunk.begin;
+    Vector total[ABREAST][R][PARTS];
     if constexpr (grouped<KIND>) {
-        const int64_t groups = job.weight.groups(), size = job.weight.group;
-        const float* group_sums = job.group_sums + row * groups + chunk.begin / size;
+        const int64_t groups = weight.groups(), size = weight.group;
+        group_sums += row * groups + chunk.begin / size;
         for (int64_t number = 0; number < chunk.count / size; number++) {
-            Vector group[R][PARTS] = {}, scale[PARTS], minimum[PARTS];
-            add_decoded<R>(x + number * size, inputs, chunk.numbers + number * size * PANEL, size, group);
-            UNROLL for (int part = 0; part < PARTS; part++) {
-                scale[part] = load(chunk.scales + number * PANEL + part * LANES);
-                if (job.weight.minima) minimum[part] = load(chunk.minima + number * PANEL + part * LANES);
+            Vector group[ABREAST][R][PARTS] = {}, scale[PARTS], minimum[PARTS];
+            add_decoded<R>(x, weight.inputs, chunk, number * size, (number + 1) * size, group);
+            load_sums<R>(kept, row, total);  // anew for each group: there are no registers for both
+            UNROLL for (int p = 0; p < ABREAST; p++) {
+                UNROLL for (int part = 0; part < PARTS; part++) {
+                    scale[part] = load(chunk.scales[p] + number * PANEL + part * LANES);
+                    if (weight.minima) minimum[part] = load(chunk.minima[p] + number * PANEL + part * LANES);
+                }
+                close<R>(group[p], scale, weight.minima ? minimum : nullptr, group_sums + number, groups, total[p]);
             }
-            close<R>(group, scale, job.weight.minima ? minimum : nullptr, group_sums + number, groups, total);
+            store_sums<R>(total, row, kept);
         }
     } else {
-        add_decoded<R>(x, inputs, chunk.numbers, chunk.count, total);
-    }
-    UNROLL for (int r = 0; r < R; r++)
-        UNROLL for (int part = 0; part < PARTS; part++) store(kept + r * PANEL + part * LANES, total[r][part]);
-}
-
-// In blocks of even size: a small last one would wait for its own sums
-template <int KIND>
-inline void add_rows(const Product& job, const Chunk& chunk, int64_t row, int64_t rows, float* kept) {
-    for (int64_t blocks = (rows + BLOCK - 1) / BLOCK; blocks; blocks--) {
-        const int64_t some = (rows + blocks - 1) / blocks;
-        with_constant<BLOCK>(some, [&](auto block) { add_block<KIND, block>(job, chunk, row, kept); });
-        rows -= some, row += some, kept += some * PANEL;
+        load_sums<R>(kept, row, total);
+        add_decoded<R>(x, weight.inputs, chunk, 0, chunk.count, total);
+        store_sums<R>(total, row, kept);
     }
 }
 
+// More than a few rows of the panels abreast, in blocks of even size: a small last one would wait for its own sums
 template <int KIND>
 __attribute__((noinline)) void many_rows(const Product& job, int64_t panel) {
-    const int64_t inputs = job.weight.inputs;
+    const int64_t inputs = job.weight.inputs, groups = job.weight.groups();
     Chunk chunk;
-    alignas(64) float kept[TILE * PANEL];
-    for (int64_t top = 0; top < job.rows; top += TILE) {
-        const int64_t rows = std::min<int64_t>(TILE, job.rows - top);
-        std::fill(kept, kept + rows * PANEL, 0.0f);
+    alignas(64) Kept kept;
+    int64_t top = 0, blocks = (job.rows + BLOCK - 1) / BLOCK;
+    while (blocks) {
+        const int64_t some = std::min<int64_t>(blocks, TILE), rows = (job.rows - top) * some / blocks;
+        std::memset(kept, 0, sizeof kept);
         for (chunk.begin = 0; chunk.begin < inputs; chunk.begin += CHUNK) {
             chunk.count = std::min<int64_t>(CHUNK, inputs - chunk.begin);
             decode<KIND>(job.weight, panel, chunk);
-            add_rows<KIND>(job, chunk, top, rows, kept);
+            for (int64_t left = some, row = 0; left; left--) {
+                const int64_t size = (rows - row + left - 1) / left;
+                with_constant<BLOCK, LEAST>(size, [&](auto block) {
+                    add_block<KIND, block>(job.weight, chunk, job.x + top * inputs, job.group_sums + top * groups, row,
+                                           kept);
+                });
+                row += size;
+            }
         }
-        for (int64_t row = 0; row < rows; row++) {
-            Vector sums[PARTS];
-            std::memcpy(sums, kept + row * PANEL, sizeof sums);
-            finish(job, panel, top + row, sums);
-        }
+        for (int p = 0; p < ABREAST; p++)
+            for (int64_t row = 0; row < rows; row++) {
+                Vector sums[PARTS];
+                std::memcpy(sums, kept[p] + row * PANEL, sizeof sums);
+                finish(job, panel + p, top + row, sums);
+            }
+        top += rows, blocks -= some;
     }
 }
 
@@ -270,7 +308,7 @@ inline void panels(const Product& job, int64_t begin, int64_t end) {
         few_rows<KIND>(first, begin, end);
         return few_rows<KIND>(second, begin, end);
     }
-    for (int64_t panel = begin; panel < end; panel++) many_rows<KIND>(job, panel);
+    for (int64_t panel = begin; panel < end; panel += ABREAST) many_rows<KIND>(job, panel);
 }
 
 // The sums of x [inputs] by groups
@@ -290,7 +328,7 @@ inline void multiply(const Product& job) {
         for (int64_t row = 0; row < job.rows; row++)
             sum_groups(job.x + row * job.weight.inputs, size, groups, job.group_sums + row * groups);
     }
-    const int64_t count = job.weight.count(), share = std::max<int64_t>(2, std::min<int64_t>(32, count / 16 * 2));
+    const int64_t count = job.weight.count(), share = TOGETHER * std::min<int64_t>(8, 1 + count / (8 * TOGETHER));
 #pragma omp for schedule(dynamic)
     for (int64_t begin = 0; begin < count; begin += share) {
         const int64_t end = std::min(begin + share, count);

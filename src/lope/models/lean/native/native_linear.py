@@ -10,6 +10,8 @@ from lope.models.coded_weight import CodedWeight
 from lope.models.lean.native.library import Library, Weight
 
 _PANEL = 16
+# a pass takes up to so many panels at once, so that their number is a multiple of it
+_TOGETHER = 4
 _GROUPS = (16, 32)
 _FLOAT32, _BFLOAT16, _FLOAT16, _ROW8, _INT8, _INT4 = range(6)
 _FLOATS = {torch.float32: _FLOAT32, torch.bfloat16: _BFLOAT16, torch.float16: _FLOAT16}
@@ -57,7 +59,7 @@ class NativeLinear:
         self.about.kind = _INT4 if four else _INT8
         self.about.group = weight.group
         self.about.wide = weight.scales.dtype == torch.float32
-        self._hold("panels", (codes[:, :, :8] | (codes[:, :, 8:] << 4)).contiguous() if four else codes)
+        self._hold("panels", _packed(codes, self._library.step) if four else codes)
         self._hold("scales", _panels(weight.scales))
         if weight.minima is not None:
             self._hold("minima", _panels(weight.minima))
@@ -75,9 +77,22 @@ def readable(weight: Tensor | CodedWeight) -> bool:
 
 
 def _panels(x: Tensor) -> Tensor:
-    """[rows, columns] -> [panel, column, 16], the last panel filled up with zeros."""
-    x = F.pad(x, (0, 0, 0, -x.shape[0] % _PANEL))
+    """[rows, columns] -> [panel, column, 16], filled up with zeros to whole panels, a multiple of four of them."""
+    x = F.pad(x, (0, 0, 0, -x.shape[0] % (_PANEL * _TOGETHER)))
     return x.view(-1, _PANEL, x.shape[1]).transpose(1, 2).contiguous()
+
+
+def _packed(codes: Tensor, step: int) -> Tensor:
+    """Panels of four-bit codes, uint8 [panel, column, 16]: int32 [panel, column / 8, 16], eight columns in a word, or
+    uint8 [panel, column, 8], two outputs in a byte.
+    """
+    if step == 1:
+        return (codes[:, :, :8] | (codes[:, :, 8:] << 4)).contiguous()
+    columns = codes.view(len(codes), -1, step, _PANEL).to(torch.int32)
+    words = columns[:, :, 0].clone()
+    for number in range(1, step):
+        words |= columns[:, :, number] << 4 * number
+    return words
 
 
 def pointer(tensor: Tensor | None) -> ctypes.c_void_p:

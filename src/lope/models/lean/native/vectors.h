@@ -122,17 +122,21 @@ inline Vector from_int8(const int8_t* p) {
 #endif
 }
 
-// 8 bytes: their low halves are the codes of outputs 0 to 7, their high halves those of 8 to 15
-inline void from_halves(const uint8_t* p, Vector out[PARTS]) {
+// AVX-512: half `number`, the lowest being 0, of each of the 16 words at p + at; else the halves of 8 bytes at p + at / 2:
+// the low ones, then the high ones
+inline void from_halves(const void* p, uint64_t at, int number, Vector out[PARTS]) {
 #if defined(__AVX512F__)
-    __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p));
-    __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(bytes), _mm256_srli_epi32(bytes, 4), 1);
-    out[0] = (Vector)_mm512_cvtepi32_ps(_mm512_and_si512(both, _mm512_set1_epi32(15)));
-#elif defined(__AVX2__)
-    __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p));
-    out[0] = (Vector)_mm256_cvtepi32_ps(_mm256_and_si256(bytes, _mm256_set1_epi32(15)));
-    out[1] = (Vector)_mm256_cvtepi32_ps(_mm256_srli_epi32(bytes, 4));
+    const __m512 codes = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i word = _mm512_srli_epi32(_mm512_loadu_si512((const int32_t*)p + at), 4 * number);
+    out[0] = (Vector)_mm512_permutexvar_ps(word, codes);  // reads no more than the lowest four bits
 #else
-    for (int i = 0; i < PANEL; i++) out[i / LANES][i % LANES] = (float)(i < 8 ? p[i] & 15 : p[i - 8] >> 4);
+    const uint8_t* bytes = (const uint8_t*)p + at / 2;
+#if defined(__AVX2__)
+    const __m256i word = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)bytes));
+    out[0] = (Vector)_mm256_cvtepi32_ps(_mm256_and_si256(word, _mm256_set1_epi32(15)));
+    out[1] = (Vector)_mm256_cvtepi32_ps(_mm256_srli_epi32(word, 4));
+#else
+    for (int i = 0; i < PANEL; i++) out[i / LANES][i % LANES] = (float)(i < 8 ? bytes[i] & 15 : bytes[i - 8] >> 4);
+#endif
 #endif
 }
