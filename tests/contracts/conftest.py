@@ -198,7 +198,11 @@ def workshop(shape: str = "rsd_s:width=2,depth=3", stop: str = "never", vocabula
 def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
     """What a registered drafter is tried in: beside a table, or, if it was taught by a target, beside a real one."""
     # what a drafter with required settings is built from; a new one must be named here
-    settings = {"model": "model:path=small", "truncated": "truncated:layers=1"}
+    settings = {
+        "model": "model:path=small",
+        "truncated": "truncated:layers=1",
+        "hybrid": "hybrid:drafter=model:path=small",
+    }
     taught = ("standalone", "eagle")
     made: dict[str, Place] = {}
 

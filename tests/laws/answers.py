@@ -30,6 +30,7 @@ _NEEDED = {
     "model": ("model:path={other}", "model:path={same}"),
     "standalone": ("standalone:path={standalone}",),
     "eagle": ("eagle:path={eagle}",),
+    "hybrid": ("hybrid:drafter=truncated:layers=2", "hybrid:drafter=eagle:path={eagle}", "hybrid:drafter=ngram"),
     "truncated": ("truncated:layers=2",),
 }
 # wishes under which trees branch on more than one level
@@ -47,8 +48,7 @@ def pairs() -> list[tuple[str, str]]:
 
 def named(drafter: str, family: str, folder: Callable[..., Path]) -> str:
     """The drafter's text with its folders filled in."""
-    kind = drafter.partition(":")[0]
-    taught = {kind: _taught(kind, folder(family, 0))} if kind in ("standalone", "eagle") else {}
+    taught = {kind: _taught(kind, folder(family, 0)) for kind in ("standalone", "eagle") if f"{{{kind}}}" in drafter}
     return drafter.format(other=folder(family, 1), same=folder(family, 0), **taught)
 
 

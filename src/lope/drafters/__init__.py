@@ -10,6 +10,7 @@ DRAFTERS = Room(
         "model": "lope.drafters.model:ModelDrafter",
         "standalone": "lope.drafters.standalone:StandaloneDrafter",
         "eagle": "lope.drafters.eagle:EagleDrafter",
+        "hybrid": "lope.drafters.hybrid:HybridDrafter",
         "truncated": "lope.drafters.truncated:TruncatedDrafter",
     },
 )
