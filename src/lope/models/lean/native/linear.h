@@ -171,7 +171,7 @@ inline void with_constant(int64_t rows, const Function& function) {
 template <int KIND>
 inline void few_rows(const Product& job, int64_t begin, int64_t end) {
     with_constant<BLOCK>(job.rows, [&](auto rows) {
-        constexpr int together = rows <= 2 ? 2 * ABREAST : ABREAST;
+        constexpr int together = rows <= (WIDE ? 4 : 2) ? 2 * ABREAST : ABREAST;
         for (int64_t panel = begin; panel < end; panel += together) decode_and_add<KIND, rows, together>(job, panel);
     });
 }
@@ -328,7 +328,7 @@ inline void multiply(const Product& job) {
         for (int64_t row = 0; row < job.rows; row++)
             sum_groups(job.x + row * job.weight.inputs, size, groups, job.group_sums + row * groups);
     }
-    const int64_t count = job.weight.count(), share = TOGETHER * std::min<int64_t>(8, 1 + count / (8 * TOGETHER));
+    const int64_t count = job.weight.count(), share = TOGETHER * std::clamp<int64_t>(count / (8 * TOGETHER), 1, 8);
 #pragma omp for schedule(dynamic)
     for (int64_t begin = 0; begin < count; begin += share) {
         const int64_t end = std::min(begin + share, count);
