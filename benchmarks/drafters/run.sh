@@ -1,11 +1,14 @@
 #!/bin/bash
-# The tables on trained drafters. usage: bash benchmarks/drafters/run.sh shapes | losses | vocabularies | tables
+# The tables on trained drafters. usage: bash benchmarks/drafters/run.sh PART
+#   worth          chains and trees of both drafters, copies, and both together, beside plain decoding, greedy
+#   mini           the same on lope's own suite, where a drafter made from nothing (NOTHING) stands beside copies
+#   temperature    trees greedy and at 0.7
 #   shapes         the same drafter in chains, independent chains, RSD-C and RSD-S at equal budgets, two temperatures
 #   losses         KLD, TVD, TVD++ from the same weights, the same steps
 #   vocabularies   a whole head and what trimming leaves of it, by what was counted
 #   tables         what the runs found, as Markdown
-# Each goes on where it was interrupted. DRAFTER, SET, WHOLE (a stand-alone drafter with a whole head), TEXT name inputs;
-# big files go to WORK, figures to OUT. PER_CATEGORY and TOKENS size the runs.
+# Each goes on where it was interrupted. DRAFTER (an eagle), STANDALONE, NOTHING, SET, WHOLE (a stand-alone drafter with a
+# whole head), TEXT name inputs; big files go to WORK, figures to OUT. PER_CATEGORY and TOKENS size the runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 lope="${LOPE:-.venv/bin/lope}"
@@ -14,8 +17,58 @@ data="${LOPE_DATA:-../shared/data}"
 out="${OUT:-benchmarks/drafters/smollm2}"
 work="${WORK:-/tmp/lope-drafters}"
 drafter="${DRAFTER:-src/lope/drafters/shipped/smollm2-eagle}"
+standalone="${STANDALONE:-src/lope/drafters/shipped/smollm2-standalone}"
 suite=(--suite "$data/spec_bench.jsonl.gz" --per-category "${PER_CATEGORY:-1}" --max-new-tokens "${TOKENS:-64}")
 mkdir -p "$work"
+
+fixed() { # name, drafter, shape
+  echo "name=$1,drafter=$2,shape=$3,policy=fixed"
+}
+
+trees() { # name, drafter
+  fixed "$1 rsd_s 4x4" "$2" rsd_s:width=4,depth=4
+  fixed "$1 rsd_s 8x4" "$2" rsd_s:width=8,depth=4
+}
+
+worth() {
+  local beside=() line
+  while read -r line; do beside+=(--with "$line"); done <<EOF
+drafter=ngram,policy=calibrated
+drafter=ngram,policy=fixed
+$(fixed "eagle + ngram 1" "hybrid:drafter=eagle:path=$drafter" chain:depth=1)
+$(fixed "eagle + ngram 2" "hybrid:drafter=eagle:path=$drafter" chain:depth=2)
+$(fixed "standalone 2" "standalone:path=$standalone" chain:depth=2)
+$(fixed "standalone + ngram 2" "hybrid:drafter=standalone:path=$standalone" chain:depth=2)
+$(trees eagle "eagle:path=$drafter")
+$(trees standalone "standalone:path=$standalone")
+EOF
+  "$lope" drafter eval "$drafter" "${suite[@]}" --shape chain --depth 1 --depth 2 --depth 3 "${beside[@]}" \
+    --out "$work/worth" --json > "$out/worth.json"
+}
+
+mini() {
+  local configs=() line
+  while read -r line; do configs+=(--config "$line"); done <<EOF
+drafter=none
+drafter=ngram,policy=fixed
+$(trees "from nothing" "standalone:path=$NOTHING")
+$(trees standalone "standalone:path=$standalone")
+$(trees eagle "eagle:path=$drafter")
+EOF
+  "$lope" bench speed --max-new-tokens "${TOKENS:-64}" "${configs[@]}" --out "$work/mini" --json > "$out/mini.json"
+}
+
+temperature() {
+  local configs=() line at
+  while read -r line; do configs+=(--config "$line"); done <<EOF
+$(trees eagle "eagle:path=$drafter")
+$(trees standalone "standalone:path=$standalone")
+EOF
+  for at in 0 0.7; do
+    "$lope" bench speed "${suite[@]}" --temperature "$at" "${configs[@]}" --out "$work/temperature-$at" --json \
+      > "$out/temperature-$at.json"
+  done
+}
 
 shapes() { # budgets 6, 10, 14, 21, 30: a chain as long as the budget, then trees; those of 6 and 21 are equally deep
   local configs=() budget part
@@ -71,9 +124,9 @@ vocabularies() {
 }
 
 case "${1:-}" in
-  shapes | losses | vocabularies) "$1" ;;
+  worth | mini | temperature | shapes | losses | vocabularies) "$1" ;;
   tables) "$python" benchmarks/drafters/tables.py show "$out" ;;
   *)
-    sed -n 2,8p "$0" >&2
+    sed -n 2,11p "$0" >&2
     exit 2 ;;
 esac

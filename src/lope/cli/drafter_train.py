@@ -1,6 +1,9 @@
 """`lope drafter train`: a drafter for any chat model, from nothing: the target writes the lessons itself."""
 
 import json as json_text
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,15 +12,18 @@ import typer
 from lope.cli import options as opt
 from lope.cli.long_run import LongRun
 from lope.cli.output import console, fail, print_json
-from lope.core.errors import RunError, UsageError
+from lope.core.errors import LopeError, RunError, UsageError
 
 if TYPE_CHECKING:
     from lope.training.school import School
+    from lope.training.team import Team
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 _VOCAB = 6144
+# seconds in which process 0 says why it ends, and the launcher ends the others
+_SAID = 2.0
 
 
 @app.command()
@@ -55,47 +61,76 @@ def train(
     from lope.models.loading import load
     from lope.training.lessons import Lessons
     from lope.training.school import School
+    from lope.training.team import team_here
     from lope.training.trainer import TrainerSettings
 
-    if threads is not None:
-        set_threads(threads)
-    if plot is not None:
-        from lope.training.training_plot import check_picture, plot_training
+    team = team_here()
+    with _one_voice(team, as_json=json):
+        place = team.device(device)
+        if threads is not None:
+            set_threads(threads)
+        if plot is not None:
+            from lope.training.training_plot import check_picture
 
-        check_picture(plot)
-    lessons = Lessons(
-        kind=kind,
-        vocab=_head(vocab, init),
-        **_size(kind, opt.given(hidden=hidden, layers=layers)),
-        loss=loss,
-        output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
-        length=length,
-        rows=rows,
-        seed=seed,
-        storage=storage,
-    )
-    settings = TrainerSettings(
-        minutes=minutes,
-        steps=steps,
-        learning_rate=learning_rate,
-        evaluate_every=evaluate_every,
-        patience=patience,
-    )
-    model = load(target, dtype=dtype, device=device, progress=not json)
-    school = School(model, out, lessons, settings, sets=tuple(distilled or ()), prompts=prompts, text=text, init=init)
+            check_picture(plot)
+        lessons = Lessons(
+            kind=kind,
+            vocab=_head(vocab, init),
+            **_size(kind, opt.given(hidden=hidden, layers=layers)),
+            loss=loss,
+            output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
+            length=length,
+            rows=rows,
+            seed=seed,
+            storage=storage,
+        )
+        settings = TrainerSettings(
+            minutes=minutes,
+            steps=steps,
+            learning_rate=learning_rate,
+            evaluate_every=evaluate_every,
+            patience=patience,
+        )
+        silent = json or team.rank > 0
+        sets = tuple(distilled or ())
+        model = load(target, dtype=dtype, device=place, progress=not silent)
+        school = School(model, out, lessons, settings, sets=sets, prompts=prompts, text=text, init=init, team=team)
+        last = _follow(school, silent=silent)
+        team.leave()
+        if team.rank == 0:
+            _report(school, last, plot, as_json=json)
+
+
+@contextmanager
+def _one_voice(team: "Team", *, as_json: bool) -> Iterator[None]:
+    """What ends it is said by process 0; what ends another one alone, by that one, later. All have the exit code."""
     try:
-        last = _follow(school, silent=json)
+        yield
+    except LopeError as error:
+        if team.rank == 0:
+            raise
+        time.sleep(_SAID)  # a launcher ends all as soon as one has ended
+        fail(f"process {team.rank}: {error}", exit_code=error.exit_code)
     except KeyboardInterrupt:
-        words = "interrupted: what was finished is kept, and the same command goes on from there"
-        fail(words, exit_code=130, as_json=json)
-    document = {"out": str(out), "kind": kind, **school.figures(), "last": last}
+        if team.rank == 0:
+            words = "interrupted: what was finished is kept, and the same command goes on from there"
+            fail(words, exit_code=130, as_json=as_json)
+        raise SystemExit(130) from None
+
+
+def _report(school: "School", last: dict[str, Any] | None, plot: Path | None, *, as_json: bool) -> None:
+    """Write training.json and the plot, and say where the drafter is and what it is worth."""
+    out = school.out
+    document = {"out": str(out), "kind": school.lessons.kind, **school.figures(), "last": last}
     try:
         (out / "training.json").write_text(json_text.dumps(document, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
     if plot is not None:
+        from lope.training.training_plot import plot_training
+
         plot_training(out / "log.jsonl", plot)
-    if json:
+    if as_json:
         print_json(document)
     else:
         held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])

@@ -14,6 +14,7 @@ from lope.core.protocols import Ask, Drafter, DraftSession
 from lope.core.sampling import Sampling
 from lope.core.scores import Needs, Scores
 from lope.core.verdict import Verdict
+from lope.drafters import DRAFTERS
 from lope.drafters.ngram import NgramDrafter, NgramSession
 from lope.drafters.workshop import Workshop
 
@@ -39,8 +40,6 @@ class HybridDrafter:
 
     def attach(self, workshop: Workshop) -> "CopyingDrafter[Any, Any]":
         """Attach the other drafter. Raises what that raises."""
-        from lope.drafters import DRAFTERS
-
         return CopyingDrafter(self._copier(), DRAFTERS.make(self.drafter).attach(workshop))
 
     def _copier(self) -> NgramDrafter:

@@ -15,6 +15,7 @@ from lope.training.distilled_set import DistilledSet
 from lope.training.lessons import Lessons
 from lope.training.prompt_sources import read_lines
 from lope.training.teaching import Teaching
+from lope.training.team import ALONE, Team
 from lope.training.trainer import TrainerSettings
 from lope.training.training_log import LOG
 
@@ -36,7 +37,10 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class School:
-    """sets: distilled already; none: half of the minutes go into one in `out`/set. text: a file of plain text."""
+    """sets: distilled already; none: half of the minutes go into one in `out`/set. text: a file of plain text.
+
+    team: the processes of this training; each has a school.
+    """
 
     model: LoadedModel
     out: Path
@@ -46,6 +50,7 @@ class School:
     prompts: str = "own"
     text: Path | None = None
     init: Path | None = None
+    team: Team = ALONE
 
     def run(self) -> Iterator[Event]:
         """All of it. Interrupted at any moment, the same call goes on from there.
@@ -56,11 +61,18 @@ class School:
             raise UsageError("plain text has no hidden states for a feature drafter: --text is for a stand-alone one")
         if self.sets and self.prompts != "own":
             raise UsageError("prompts are distilled where no set is given: either --set or --prompts")
-        claim = ClaimedFolder(self.out, _OURS)
+        if self.team.size > 1 and not self.sets:
+            raise UsageError(
+                f"{self.team.size} processes learn from a set that is there: distil it first (lope drafter distill), "
+                "then name it with --set"
+            )
+        with self.team.together():  # none goes on where the first is refused
+            claim = ClaimedFolder(self.out, _OURS) if self.team.rank == 0 else None
         try:
             yield from self._run()
         finally:
-            claim.release()
+            if claim is not None:
+                claim.release()
 
     def _run(self) -> Iterator[Event]:
         texts = () if self.text is None else tuple(read_lines(self.text))
@@ -68,8 +80,9 @@ class School:
         if not self.sets:
             yield from self._distil()
             settings = replace(settings, minutes=settings.minutes * (1.0 - _DISTILLING))
-        sets = [DistilledSet.open(path) for path in self.sets or (self.out / "set",)]
-        teaching = Teaching(self.model, sets, self.out, self.lessons, settings, texts, self.init)
+        with self.team.together():
+            sets = [DistilledSet.open(path) for path in self.sets or (self.out / "set",)]
+        teaching = Teaching(self.model, sets, self.out, self.lessons, settings, texts, self.init, self.team)
         for report in teaching.run():
             heard = ", ".join(f"{value:.2f}" for value in report.acceptance)
             words = f"step {report.step}/{report.planned} · loss {report.loss:.3f} · acceptance {heard}"

@@ -26,6 +26,7 @@ from lope.training.manifest import changed
 from lope.training.model_card import write_card
 from lope.training.pupil import Pupil
 from lope.training.standalone_net import StandaloneNet, StandalonePupil
+from lope.training.team import ALONE, Team
 from lope.training.text_lessons import as_text, text_sequences
 from lope.training.trainer import Report, Stage, State, Trainer, TrainerSettings
 from lope.training.vocabulary import always_kept, count_answers, coverage, kept_tokens
@@ -36,7 +37,7 @@ _MOST_HELD_OUT = 96
 
 @dataclass(eq=False)
 class Teaching:
-    """One drafter on its way. `init`: a drafter folder to begin from.
+    """One drafter on its way. `init`: a drafter folder to begin from. team: the processes that teach it together.
 
     sets: the first one is what the drafter is for: some of it is held out to judge by.
     """
@@ -48,10 +49,29 @@ class Teaching:
     settings: TrainerSettings
     texts: Seq[str] = ()
     init: Path | None = None
+    team: Team = ALONE
     figures: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> Iterator[Report]:
         """Train; the best drafter so far is always whole in `out`."""
+        with self.team.together():
+            trainer = self._trainer()
+        self._refuse_unlike(trainer.state)
+        yield from trainer.run()
+
+    def _refuse_unlike(self, state: State) -> None:
+        """Raise UsageError where processes begin from different things: their steps would be nobody's."""
+        mine = (self.figures, state, self.model.backend.dtype)
+        first = self.team.first(mine)
+        with self.team.together():
+            if mine != first:
+                raise UsageError(
+                    f"process {self.team.rank} finds another set, checkpoint or dtype than process 0: let a "
+                    "distillation end first, give all the same folders, and name the --dtype"
+                )
+
+    def _trainer(self) -> Trainer:
+        """With nothing learned yet, or where it was."""
         _refuse_unfit(self.model, self.sets, features=self.lessons.kind == "eagle")
         torch.manual_seed(self.lessons.seed)
         learned, held_out = _divided(list(self.sets[0].read()))
@@ -79,7 +99,7 @@ class Teaching:
             "held_out_coverage": coverage(tested, kept),
             "parameters": sum(p.numel() for p in pupil.module.parameters()),
         }
-        trainer = Trainer(
+        return Trainer(
             pupil,
             self._stages(learned, pupil),
             self._batches(held_out, pupil, joined=0.0),
@@ -87,8 +107,8 @@ class Teaching:
             self.settings,
             lambda state: self._write(pupil, state),
             {**about, "kept": kept.tolist()},
+            self.team,
         )
-        yield from trainer.run()
 
     def _about(self) -> dict[str, Any]:
         """What must be the same for a training to go on; sets may have grown, and how long and how fast is free."""

@@ -1,4 +1,8 @@
-"""Teaches a pupil: stages of lessons, a learning rate that falls to the end, exact resume, early stopping."""
+"""Teaches a pupil: stages of lessons, a learning rate that falls to the end, exact resume, early stopping.
+
+Processes that train together take the batches in turn and make the same steps: what decides how a training goes on is
+what all have in common, so that none waits for another that has ended.
+"""
 
 import math
 import time
@@ -15,6 +19,7 @@ from lope.training.batches import Batches
 from lope.training.checkpoint_folder import CheckpointFolder
 from lope.training.losses.law import Loss
 from lope.training.pupil import Pupil
+from lope.training.team import ALONE, Team
 from lope.training.training_log import TrainingLog
 
 _FINAL_RATE = 0.05  # of the highest learning rate
@@ -97,7 +102,10 @@ class Report:
 
 
 class Trainer:
-    """Runs the stages over a pupil; log.jsonl and checkpoints go to `folder`; `keep` writes the best drafter so far."""
+    """Runs the stages over a pupil; log.jsonl and checkpoints go to `folder`; `keep` writes the best drafter so far.
+
+    Of a team every process has a trainer; only process 0 writes.
+    """
 
     def __init__(
         self,
@@ -108,6 +116,7 @@ class Trainer:
         settings: TrainerSettings,
         keep: Callable[[State], None],
         about: Mapping[str, Any] | None = None,
+        team: Team = ALONE,
     ) -> None:
         """about: what is trained, as the checkpoints say it. Raises UsageError where a checkpoint does not fit."""
         self._pupil = pupil
@@ -116,6 +125,7 @@ class Trainer:
         self._held_out = held_out
         self._settings = settings
         self._keep = keep
+        self._team = team
         self._log = TrainingLog(folder)
         self._checkpoints = CheckpointFolder(folder, about)
         matrices = [p for p in pupil.module.parameters() if p.dim() >= 2]
@@ -126,12 +136,13 @@ class Trainer:
         state = self._checkpoints.load(pupil.module, self._optimizer)
         self.state = State() if state is None else State.of(state, self._checkpoints)
         self.state.planned = settings.steps or self.state.planned
-        if state is not None:
-            self._plan()
-        self._log.begin(self.state.step)
+        if team.rank == 0:
+            self._log.begin(self.state.step)
 
     def run(self) -> Iterator[Report]:
         """Train to the end, or until held-out acceptance no longer rises. Raises RunError where it cannot go on."""
+        if self.state.step:
+            self._plan()
         last = time.perf_counter()
         while not self._finished():
             report = self._step()
@@ -142,15 +153,17 @@ class Trainer:
                 now = time.perf_counter()
                 self.state.seconds, last = self.state.seconds + now - last, now
                 self._plan()
-                self._checkpoints.save(self._pupil.module, self._optimizer, asdict(self.state))
+                self.save()
             elif self.state.step == 10 or not self.state.planned:
                 self._plan()
-            self._log.write(asdict(report))
+            if self._team.rank == 0:
+                self._log.write(asdict(report))
             yield report
 
     def save(self) -> None:
         """A checkpoint now: where the user has stopped the training."""
-        self._checkpoints.save(self._pupil.module, self._optimizer, asdict(self.state))
+        if self._team.rank == 0:
+            self._checkpoints.save(self._pupil.module, self._optimizer, asdict(self.state))
 
     def _finished(self) -> bool:
         state = self.state
@@ -161,7 +174,7 @@ class Trainer:
         if not self._settings.steps:
             pace = self.state.seconds / self.state.step
             left = max(0.0, self._settings.minutes * 60 - self.state.seconds)
-            self.state.planned = self.state.step + max(0, math.floor(left / pace))
+            self.state.planned = self._team.first(self.state.step + max(0, math.floor(left / pace)))
 
     def _stage(self) -> Stage:
         done = self.state.step / self.state.planned if self.state.planned else 0.0
@@ -178,22 +191,27 @@ class Trainer:
         return self._settings.learning_rate * falling * min(1.0, (self.state.step + 1) / self._settings.warmup)
 
     def _step(self) -> Report:
-        state, stage, rate = self.state, self._stage(), self._rate()
+        state, stage, rate, team = self.state, self._stage(), self._rate(), self._team
         number = state.places.get(stage.name, 0)
-        epoch, place = divmod(number, stage.batches.per_epoch)
+        epoch, place = divmod(number + team.rank, stage.batches.per_epoch)
         batch = stage.batches.at(epoch, place).to(self._device)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.zero_grad(set_to_none=True)
         lesson = self._pupil.losses(batch, stage.loss)
-        loss = self._finite("loss", lesson.loss)
-        lesson.loss.backward()
+        counts = [lesson.accepted, lesson.places, batch.answer.sum().cpu()[None]]
+        accepted, places, tokens = team.total(torch.cat(counts).double()).split([len(part) for part in counts])
+        # a loss is a mean over places: weighed by its share of them, the mean of all is that of one large batch
+        taught = lesson.loss * float(team.size * lesson.places[0] / places[0].clamp(min=1.0))
+        loss = self._finite("loss", team.total(taught.detach()) / team.size)
+        taught.backward()
+        team.average(self._pupil.module.parameters())
         self._finite("gradient", torch.nn.utils.clip_grad_norm_(self._pupil.module.parameters(), self._settings.clip))
         self._optimizer.step()
         state.step += 1
-        state.places[stage.name] = number + 1
-        state.tokens += int(batch.answer.sum())
-        acceptance = tuple((lesson.accepted / lesson.places.clamp(min=1.0)).tolist())
+        state.places[stage.name] = number + team.size
+        state.tokens += int(tokens)
+        acceptance = tuple((accepted / places.clamp(min=1.0)).tolist())
         return Report(state.step, state.planned, stage.name, loss, acceptance, rate, state.tokens, state.seconds)
 
     def _finite(self, name: str, value: torch.Tensor) -> float:
@@ -208,15 +226,17 @@ class Trainer:
 
     @torch.no_grad()
     def _evaluate(self, report: Report) -> Report:
-        accepted = places = torch.zeros(())
+        accepted = places = loss = torch.zeros(())
         for number in range(self._held_out.per_epoch):
             lesson = self._pupil.losses(self._held_out.at(0, number).to(self._device), self._stages[-1].loss)
-            self._finite("loss of held-out answers", lesson.loss)
             accepted, places = accepted + lesson.accepted, places + lesson.places
-        held_out = tuple((accepted / places.clamp(min=1.0)).tolist())
+            loss = loss + lesson.loss.cpu()
+        self._finite("loss of held-out answers", self._team.total(loss))
+        held_out = self._team.first(tuple((accepted / places.clamp(min=1.0)).tolist()))
         worth = sum(math.prod(held_out[: step + 1]) for step in range(len(held_out)))
         self.state.since_best += 1
         if worth > self.state.best:
             self.state.best, self.state.since_best, self.state.held_out = worth, 0, held_out
-            self._keep(self.state)
+            if self._team.rank == 0:
+                self._keep(self.state)
         return Report(**{**asdict(report), "held_out": held_out})

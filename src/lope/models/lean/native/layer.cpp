@@ -59,19 +59,26 @@ void settle(const Layer& layer, const Pass& pass, int64_t number, int64_t row, f
         std::memcpy(cache + head * slots * w, qkv + (h + head) * w, w * sizeof(float));
 }
 
-// out[n] = query n · key, of N query heads that lie side by side
-template <int N>
-void dots(const float* queries, const float* key, int64_t w, float scale, float* const* out, int64_t at) {
-    Vector products[N] = {};
+// out[n][at + i] = query n · key i, of N query heads that lie side by side and K keys
+template <int N, int K>
+void dots(const float* queries, const float* const (&keys)[K], int64_t w, float scale, float* const* out, int64_t at) {
+    Vector products[N][K] = {};
     int64_t i = 0;
     for (; i + LANES <= w; i += LANES) {
-        const Vector each = load(key + i);
-        UNROLL for (int n = 0; n < N; n++) products[n] = fma(load(queries + n * w + i), each, products[n]);
+        Vector each[K];
+        UNROLL for (int k = 0; k < K; k++) each[k] = load(keys[k] + i);
+        UNROLL for (int n = 0; n < N; n++) {
+            const Vector query = load(queries + n * w + i);
+            UNROLL for (int k = 0; k < K; k++) products[n][k] = fma(query, each[k], products[n][k]);
+        }
     }
     UNROLL for (int n = 0; n < N; n++) {
-        float rest = 0;
-        for (int64_t j = i; j < w; j++) rest += queries[n * w + j] * key[j];
-        out[n][at] = (sum(products[n]) + rest) * scale;
+        float rest[K] = {};
+        for (int64_t j = i; j < w; j++)
+            for (int k = 0; k < K; k++) rest[k] += queries[n * w + j] * keys[k][j];
+        float sums[K];
+        sum(products[n], sums);
+        UNROLL for (int k = 0; k < K; k++) out[n][at + k] = (sums[k] + rest[k]) * scale;
     }
 }
 
@@ -120,11 +127,19 @@ void attend(const float* queries, const float* keys, const float* values, int64_
     for (int n = 0; n < N; n++) scores[n] = room.scores.data() + n * padded;
     const int32_t* where = room.where.data();
     const float scale = 1.0f / std::sqrt((float)w);
-    for (int64_t i = 0; i < length; i++) dots<N>(queries, keys + where[i] * w, w, scale, scores, i);
+    int64_t i = 0;
+    for (; i + 4 <= length; i += 4) {
+        const float* const four[] = {keys + where[i] * w, keys + where[i + 1] * w, keys + where[i + 2] * w,
+                                     keys + where[i + 3] * w};
+        dots<N>(queries, four, w, scale, scores, i);
+    }
+    for (; i < length; i++) {
+        const float* const one[] = {keys + where[i] * w};
+        dots<N>(queries, one, w, scale, scores, i);
+    }
     for (int n = 0; n < N; n++) shares[n] = soften(scores[n], length);
     constexpr int M = 12 / N;
-    int64_t i = 0;
-    for (; i + M * LANES <= w; i += M * LANES) mix<N, M>(values + i, where, scores, length, w, out + i);
+    for (i = 0; i + M * LANES <= w; i += M * LANES) mix<N, M>(values + i, where, scores, length, w, out + i);
     for (; i + LANES <= w; i += LANES) mix<N, 1>(values + i, where, scores, length, w, out + i);
     for (; i < w; i++)
         for (int n = 0; n < N; n++) {

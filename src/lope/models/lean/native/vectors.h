@@ -37,16 +37,22 @@ inline Vector fma(Vector a, Vector b, Vector c) {
 #endif
 }
 
-// Halves are added to each other until one number is left
-inline float sum(Vector x) {
 #if defined(__AVX2__)
+inline __m128 quarters(Vector x) {
 #if defined(__AVX512F__)
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256((__m512)x),
                                        _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x), 1)));
 #else
     const __m256 eight = (__m256)x;
 #endif
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+}
+#endif
+
+// Halves are added to each other until one number is left
+inline float sum(Vector x) {
+#if defined(__AVX2__)
+    const __m128 four = quarters(x);
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 #else
@@ -56,6 +62,20 @@ inline float sum(Vector x) {
         for (int i = 0; i < width; i++) lanes[i] += lanes[i + width];
     return lanes[0];
 #endif
+}
+
+// The sum of each, to the same bits: of four at once, for putting numbers side by side takes longer than adding them
+template <int K>
+inline void sum(const Vector (&x)[K], float (&out)[K]) {
+#if defined(__AVX2__)
+    if constexpr (K == 4) {
+        const __m128 a = quarters(x[0]), b = quarters(x[1]), c = quarters(x[2]), d = quarters(x[3]);
+        const __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));  // two numbers of each
+        const __m128 cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+        return _mm_storeu_ps(out, _mm_hadd_ps(ab, cd));
+    }
+#endif
+    for (int k = 0; k < K; k++) out[k] = sum(x[k]);
 }
 
 inline float largest(Vector x) {

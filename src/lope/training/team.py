@@ -1,0 +1,94 @@
+"""The processes that train together, one for each device: each has batches of its own, all make the same steps."""
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from torch import Tensor, nn
+
+from lope.core.errors import UsageError
+from lope.core.registry import Room
+
+T = TypeVar("T")
+# imported where there are several processes: nobody else needs accelerate
+_TEAMS = Room("team", {"accelerated": "lope.training.accelerated:Accelerated"})
+
+
+class Team(Protocol):
+    """What a process must know of the others. Every process calls the same members in the same order, or all wait."""
+
+    @property
+    def rank(self) -> int:
+        """Which one this is, from 0; process 0 alone writes and speaks."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def device(self, asked: str) -> str:
+        """Where this one works. Raises UsageError where what was asked for cannot be had."""
+
+    def average(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Make every gradient its mean over the processes; one that a process lacks is 0 there."""
+
+    def total(self, tensor: Tensor) -> Tensor:
+        """The sum over the processes."""
+
+    def first(self, value: T) -> T:
+        """Process 0's value."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """A LopeError of one process in here is raised in all, at its end. Inside, nobody waits for others."""
+
+    def leave(self) -> None:
+        """The work is done."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One process, which needs nobody."""
+
+    rank = 0
+    size = 1
+
+    def device(self, asked: str) -> str:
+        """Any."""
+        return asked
+
+    def average(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Its own gradients are the mean."""
+
+    def total(self, tensor: Tensor) -> Tensor:
+        """Its own."""
+        return tensor
+
+    def first(self, value: T) -> T:
+        """Its own."""
+        return value
+
+    def together(self) -> AbstractContextManager[None]:
+        """Errors are raised where they occur."""
+        return nullcontext()
+
+    def leave(self) -> None:
+        """Nobody is left behind."""
+
+
+ALONE = Alone()
+
+
+def team_here() -> Team:
+    """By what launchers (`accelerate launch`, torchrun) set in the environment.
+
+    Raises UsageError where accelerate is not there, and where it was asked for several processes and began one.
+    """
+    size = os.environ.get("WORLD_SIZE")
+    if size is None and {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys():
+        raise UsageError(
+            "accelerate has begun one process and not several, as it does where it finds no GPUs: "
+            "torchrun --nproc_per_node 2 -m lope ... begins two on the CPU"
+        )
+    team: Team = ALONE if int(size or 1) == 1 else _TEAMS.part("accelerated")()
+    return team
