@@ -283,14 +283,14 @@ def words(taught: School, tiny_folder: Callable[..., Path]) -> list[str]:
     return ["-m", "lope", "drafter", "train", *model, *sizes, *pace]
 
 
-ACCELERATE = ("accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0")
-TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+# accelerate's own launcher begins the processes by the same means, but chooses a port that another may take before it
+LAUNCHER = ("torch.distributed.run", "--standalone", "--nproc_per_node", "2")
 
 
 @contextlib.contextmanager
-def _launched(launcher: Iterable[str], words: Iterable[str], home: Path) -> Iterator[Popen[str]]:
+def _launched(words: Iterable[str], home: Path) -> Iterator[Popen[str]]:
     environment = {**os.environ, "LOPE_HOME": fresh_home(home), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
-    command = [sys.executable, "-m", *launcher, *words]
+    command = [sys.executable, "-m", *LAUNCHER, *words]
     with Popen(command, env=environment, stdout=PIPE, stderr=PIPE, text=True) as process:
         try:
             yield process
@@ -303,11 +303,9 @@ def _checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return load_file(folder / row["place"] / "state.safetensors"), row["state"]
 
 
-def test_two_processes_of_accelerate_learn_what_one_does_and_one_goes_on(
-    taught: School, words: list[str], tmp_path: Path
-) -> None:
+def test_two_processes_learn_what_one_does_and_one_goes_on(taught: School, words: list[str], tmp_path: Path) -> None:
     place = ["--set", str(taught.sets[0]), "--out", str(tmp_path / "two"), "--json"]
-    with _launched(ACCELERATE, [*words, *place], tmp_path / "home") as process:
+    with _launched([*words, *place], tmp_path / "home") as process:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert json.loads(out)["last"]["step"] == 6, "one document, of the first process"
@@ -328,7 +326,7 @@ def test_two_processes_of_accelerate_learn_what_one_does_and_one_goes_on(
 def test_ctrl_c_ends_all_with_the_checkpoint_whole(taught: School, words: list[str], tmp_path: Path) -> None:
     place = ["--set", str(taught.sets[0]), "--out", str(tmp_path / "out")]
     endless = ["--steps", "1000000", "--patience", "1000000"]
-    with _launched(TORCHRUN, [*words, *endless, *place], tmp_path / "home") as process:
+    with _launched([*words, *endless, *place], tmp_path / "home") as process:
         until = time.monotonic() + 40
         while not (tmp_path / "out" / "checkpoint.json").exists() and time.monotonic() < until:
             time.sleep(0.1)
@@ -342,7 +340,7 @@ def test_ctrl_c_ends_all_with_the_checkpoint_whole(taught: School, words: list[s
 
 def test_a_device_for_all_is_refused_in_one_line(words: list[str], tmp_path: Path) -> None:
     place = ["--device", "cuda:1", "--out", str(tmp_path / "out")]
-    with _launched(TORCHRUN, [*words, *place], tmp_path / "home") as process:
+    with _launched([*words, *place], tmp_path / "home") as process:
         out, err = process.communicate(timeout=60)
     said = [line for line in err.splitlines() if line.startswith("lope: ")]
     assert said == ["lope: each of 2 processes has a device of its own: leave out --device cuda:1"], err

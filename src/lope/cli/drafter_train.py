@@ -43,7 +43,7 @@ def train(
     vocab: Annotated[int | None, typer.Option(help="tokens that the head keeps (default 6144, or --init's)")] = None,
     hidden: Annotated[int | None, typer.Option(help="width of a stand-alone drafter (default 256)")] = None,
     layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4)")] = None,
-    rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 4,
+    rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 2,
     length: Annotated[int, typer.Option(help="tokens in a row")] = 512,
     learning_rate: Annotated[float, typer.Option(help="the highest")] = 2e-3,
     evaluate_every: Annotated[int, typer.Option(help="steps between looks at the held-out answers")] = 100,

@@ -27,7 +27,7 @@ class Lessons:
     text: float = 0.1
     output: float = 0.1
     length: int = 512
-    rows: int = 4
+    rows: int = 2
     joined: float = 0.5
     seed: int = 0
     storage: str = "int8"
