@@ -1,8 +1,8 @@
 #!/bin/bash
 # The tables on trained drafters. usage: bash benchmarks/drafters/run.sh PART
-#   worth          chains and trees of both drafters, copies, and both together, beside plain decoding, greedy
-#   mini           the same on lope's own suite, where a drafter made from nothing (NOTHING) stands beside copies
-#   temperature    trees greedy and at 0.7
+#   worth          chains of both drafters, copies, and both together, beside plain decoding, greedy
+#   trees          trees of 16 and 32 nodes, greedy and at temperature 0.7
+#   mini           trees on lope's own suite: a drafter made from nothing (NOTHING) beside copies
 #   shapes         the same drafter in chains, independent chains, RSD-C and RSD-S at equal budgets, two temperatures
 #   losses         KLD, TVD, TVD++ from the same weights, the same steps
 #   vocabularies   a whole head and what trimming leaves of it, by what was counted
@@ -25,7 +25,7 @@ fixed() { # name, drafter, shape
   echo "name=$1,drafter=$2,shape=$3,policy=fixed"
 }
 
-trees() { # name, drafter
+beams() { # name, drafter
   fixed "$1 rsd_s 4x4" "$2" rsd_s:width=4,depth=4
   fixed "$1 rsd_s 8x4" "$2" rsd_s:width=8,depth=4
 }
@@ -35,12 +35,10 @@ worth() {
   while read -r line; do beside+=(--with "$line"); done <<EOF
 drafter=ngram,policy=calibrated
 drafter=ngram,policy=fixed
+name=eagle + ngram calibrated,drafter=hybrid:drafter=eagle:path=$drafter,policy=calibrated
 $(fixed "eagle + ngram 1" "hybrid:drafter=eagle:path=$drafter" chain:depth=1)
 $(fixed "eagle + ngram 2" "hybrid:drafter=eagle:path=$drafter" chain:depth=2)
 $(fixed "standalone 2" "standalone:path=$standalone" chain:depth=2)
-$(fixed "standalone + ngram 2" "hybrid:drafter=standalone:path=$standalone" chain:depth=2)
-$(trees eagle "eagle:path=$drafter")
-$(trees standalone "standalone:path=$standalone")
 EOF
   "$lope" drafter eval "$drafter" "${suite[@]}" --shape chain --depth 1 --depth 2 --depth 3 "${beside[@]}" \
     --out "$work/worth" --json > "$out/worth.json"
@@ -51,22 +49,22 @@ mini() {
   while read -r line; do configs+=(--config "$line"); done <<EOF
 drafter=none
 drafter=ngram,policy=fixed
-$(trees "from nothing" "standalone:path=$NOTHING")
-$(trees standalone "standalone:path=$standalone")
-$(trees eagle "eagle:path=$drafter")
+$(beams "from nothing" "standalone:path=$NOTHING")
+$(beams standalone "standalone:path=$standalone")
+$(beams eagle "eagle:path=$drafter")
 EOF
   "$lope" bench speed --max-new-tokens "${TOKENS:-64}" "${configs[@]}" --out "$work/mini" --json > "$out/mini.json"
 }
 
-temperature() {
+trees() {
   local configs=() line at
   while read -r line; do configs+=(--config "$line"); done <<EOF
-$(trees eagle "eagle:path=$drafter")
-$(trees standalone "standalone:path=$standalone")
+$(beams eagle "eagle:path=$drafter")
+$(beams standalone "standalone:path=$standalone")
 EOF
   for at in 0 0.7; do
-    "$lope" bench speed "${suite[@]}" --temperature "$at" "${configs[@]}" --out "$work/temperature-$at" --json \
-      > "$out/temperature-$at.json"
+    "$lope" bench speed "${suite[@]}" --temperature "$at" "${configs[@]}" --out "$work/trees-$at" --json \
+      > "$out/trees-$at.json"
   done
 }
 
@@ -124,7 +122,7 @@ vocabularies() {
 }
 
 case "${1:-}" in
-  worth | mini | temperature | shapes | losses | vocabularies) "$1" ;;
+  worth | trees | mini | shapes | losses | vocabularies) "$1" ;;
   tables) "$python" benchmarks/drafters/tables.py show "$out" ;;
   *)
     sed -n 2,11p "$0" >&2

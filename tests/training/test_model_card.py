@@ -57,7 +57,7 @@ def test_recipe_data_figures_and_limits() -> None:
         "# shipped: a drafter for smollm2",
         "* tokens in the head: 6144 of 49152",
         "* hidden states that it reads: 2, 15, 27",
-        "* licence: Apache-2.0",
+        "* licence: yours to choose, within the terms of the target and of the texts that it learned from",
         "* loss of the last stage: tvd++",
         "* training time: 90.0 minutes",
         "* answer tokens in the sets: 1234567",

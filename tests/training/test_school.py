@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_a_target_alone_becomes_a_drafter(model: LoadedModel, tmp_path: Path) ->
         while next(progress).sequences < 4:
             pass
     (tmp_path / "out" / "set" / "seconds.json").write_text("1e9")
+    (tmp_path / "out" / "log.jsonl").touch()  # as a training that was interrupted while it distilled
     assert [event.stage for event in _run(school) if event.row] == ["output", *["distil"] * 5]
     before = DrafterFolder.read(tmp_path / "out").tensors["lm_head.weight"]
     assert not [event for event in _run(school) if event.row]
@@ -141,6 +143,37 @@ def test_a_folder_that_holds_something_else_stays_as_it_is(
     with pytest.raises(UsageError, match=f"out: holds something else, such as {held}"):
         _run(_school(model, tmp_path / "out", distilled))
     assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("log", ['{"a": 1}', "notes", '{"a": 1}\n{"step": 1}\n', '{"step": 1}\nnotes\n{"step": 2}\n'])
+def test_a_log_of_something_else_stays_as_it_is(log: str, model: LoadedModel, distilled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "log.jsonl").write_text(log)
+    (out / "README.md").write_text("mine")
+    for sets in ((distilled,), ()):
+        with pytest.raises(UsageError, match=r"log\.jsonl: is not the log of a training"):
+            _run(replace(_school(model, out, distilled), sets=sets))
+    assert (out / "log.jsonl").read_text() == log
+    assert sorted(path.name for path in out.iterdir()) == [".lock", "README.md", "log.jsonl"]
+    assert (out / "README.md").read_text() == "mine"
+
+
+def test_a_folder_of_the_user_in_which_a_set_lies_is_no_training(
+    model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(distilled, tmp_path / "home" / "set")
+    with pytest.raises(UsageError, match="home: holds something else, such as set"):
+        _run(_school(model, tmp_path / "home", tmp_path / "home" / "set"))
+
+
+def test_a_training_that_is_refused_leaves_no_folder(model: LoadedModel, distilled: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a distilled set"):
+        _run(replace(_school(model, tmp_path / "out", distilled), sets=(tmp_path / "nowhere",)))
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "mine").mkdir()
+    ClaimedFolder(tmp_path / "mine").release()
+    assert (tmp_path / "mine").exists(), "it was there before"
 
 
 @pytest.mark.parametrize(
@@ -216,6 +249,7 @@ def test_what_was_said_is_learned_from_when_the_prompts_are_used_up(model: Loade
         while next(progress).sequences < 4:
             pass
     prompts.write_text("\n".join("the cat " * model.backend.context + word for word in "abcdefgh"))
+    (tmp_path / "out" / "log.jsonl").touch()  # as a training that was interrupted while it distilled
     settings = replace(SETTINGS, minutes=1e6)
     school = replace(_school(model, tmp_path / "out", Path()), sets=(), prompts=str(prompts), settings=settings)
     events = _run(school)

@@ -7,12 +7,13 @@ import typer
 
 Model = Annotated[str, typer.Option(help="smollm2, a folder, a GGUF file, a hub name; hf:NAME: by transformers")]
 DrafterOption = Annotated[
-    str, typer.Option("--drafter", help="who runs ahead: none, ngram, eagle, standalone, model:path=DIR")
+    str, typer.Option("--drafter", help="who runs ahead: none, ngram, eagle, standalone, hybrid, model:path=DIR")
 ]
 DefaultDrafterOption = Annotated[
     str | None,
     typer.Option(
-        "--drafter", help="who runs ahead: none, ngram, eagle, standalone, model:path=DIR; default: the fastest known"
+        "--drafter",
+        help="who runs ahead: none, ngram, eagle, standalone, hybrid, model:path=DIR; default: the fastest known",
     ),
 ]
 DefaultShapeOption = Annotated[

@@ -19,6 +19,7 @@ _KINDS = {
     "(Goel, Gagrani et al. 2024, arXiv:2403.00858)",
     "eagle": "one layer that reads hidden states of the target (EAGLE-3, Li et al. 2025, arXiv:2503.01840)",
 }
+_LICENCE = "yours to choose, within the terms of the target and of the texts that it learned from"
 _RECIPE = {
     "loss": "loss of the last stage",
     "text": "share of the steps on plain text (where some was given), next token",
@@ -107,7 +108,7 @@ class ModelCard:
                 **sizes,
                 "hidden states that it reads": self.document.get("layers") or None,
                 "weights stored as": self.document.get("storage"),
-                "licence": "Apache-2.0",
+                "licence": self._recipe.get("licence", _LICENCE),
             }
         )
 

@@ -17,12 +17,12 @@ from lope.training.prompt_sources import read_lines
 from lope.training.teaching import Teaching
 from lope.training.team import ALONE, Team
 from lope.training.trainer import TrainerSettings
-from lope.training.training_log import LOG
+from lope.training.training_log import LOG, TrainingLog
 
 # of the time: the more a drafter has read, the further it gets, but it must also be read
 _DISTILLING = 0.5
-# what a folder holds in which a training has begun
-_OURS = ("set", LOG, POINTER)
+# what a folder holds in which a training has begun; a distilled set alone may lie in a folder of the user's
+_OURS = (LOG, POINTER)
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class School:
         texts = () if self.text is None else tuple(read_lines(self.text))
         settings = self.settings
         if not self.sets:
+            TrainingLog(self.out).claim()
             yield from self._distil()
             settings = replace(settings, minutes=settings.minutes * (1.0 - _DISTILLING))
         with self.team.together():

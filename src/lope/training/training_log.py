@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lope.core.errors import RunError
+from lope.core.errors import RunError, UsageError
 
 LOG = "log.jsonl"
+_BEGINNING = '{"step": '
 
 
 class TrainingLog:
@@ -16,11 +17,23 @@ class TrainingLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOG
 
-    def begin(self, step: int) -> None:
-        """Drop what was written of later steps: they will be made again. Raises RunError."""
+    def claim(self) -> None:
+        """Make it where there is none: it marks the folder as a training's. Raises UsageError, RunError."""
+        self.begin(None)
+
+    def begin(self, step: int | None) -> None:
+        """Drop what was written of later steps: they will be made again; None: drop nothing.
+
+        Raises UsageError for a file that is no log of a training, RunError where it cannot be written.
+        """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
+            self._path.touch()
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+            if not all(line.startswith(_BEGINNING) for line in lines[:-1]) or not _may_be_ours(lines):
+                raise UsageError(f"{self._path}: is not the log of a training: choose another folder")
+            if step is None:
+                return
             kept = [line for line in lines if _step(line) <= step]
             if len(kept) < len(lines):
                 self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
@@ -34,6 +47,11 @@ class TrainingLog:
                 file.write(json.dumps({name: value for name, value in row.items() if value is not None}) + "\n")
         except OSError as error:
             raise RunError(f"{self._path}: cannot be written: {error.strerror or error}") from None
+
+
+def _may_be_ours(lines: list[str]) -> bool:
+    """A last line may have been cut off anywhere; where it is the only one, as much as there is must be as ours."""
+    return len(lines) != 1 or lines[0][: len(_BEGINNING)] == _BEGINNING[: len(lines[0])]
 
 
 def _step(line: str) -> float:

@@ -96,6 +96,16 @@ def test_what_a_killed_build_left_is_removed(empty_home: Path, monkeypatch: pyte
     assert sorted(path.suffix for path in empty_home.iterdir()) == [".lock", ".so"]
 
 
+def test_an_old_processor_runs_the_kernels_of_torch(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "DEFAULT")
+    assert library() is None
+    assert why_not() == "this processor has no AVX2"
+    monkeypatch.setenv("LOPE_KERNELS", "native")
+    with pytest.raises(SettingError, match="cannot be built here: this processor has no AVX2"):
+        library()
+
+
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LOPE_HOME", str(tmp_path / "file"))
