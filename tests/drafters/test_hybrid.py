@@ -50,11 +50,13 @@ class Other:
 
 
 def made(other: Other) -> CopyingDrafter[Any, Any]:
-    return CopyingDrafter(NgramDrafter(4, 2, 10), other)
+    return CopyingDrafter(NgramDrafter(8, 2), other)
 
 
-def asks(drafter: CopyingDrafter[Any, Any], *prompts: Prompt, source: int | None = None) -> list[Ask[Any]]:
-    budget, sampling = Budget(UNLIMITED, 3, source=source), Sampling()
+def asks(
+    drafter: CopyingDrafter[Any, Any], *prompts: Prompt, depth: int = 3, source: int | None = None
+) -> list[Ask[Any]]:
+    budget, sampling = Budget(UNLIMITED, depth, source=source), Sampling()
     return [Ask(drafter.open(prompt, None), budget, sampling.begin(prompt), KeyedChance(0, 0, 0)) for prompt in prompts]
 
 
@@ -62,12 +64,26 @@ def test_copies_where_it_can_and_asks_the_other_for_the_rest_at_once() -> None:
     other = Other()
     drafter = made(other)
     drafts = drafter.propose(asks(drafter, NEW, REPEATING, NEW))
-    assert [draft.tokens for draft in drafts] == [(9,), (3, 4, 1), (9,)]
+    assert [draft.tokens for draft in drafts] == [(9,), (3, 4), (9,)]
     assert [len(budgets) for budgets in other.asked] == [2]
     assert [drafter.sources[draft.source[0]] for draft in drafts] == ["second", "ngram", "second"]
 
 
-@pytest.mark.parametrize(("source", "expected"), [(0, ((3, 4, 1), ())), (2, ((9,), (9,)))])
+@pytest.mark.parametrize(
+    ("words", "copied"),
+    [
+        ((1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3), (4, 5, 6)),
+        ((1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5), (6, 7, 8, 1)),  # no further than its budget
+        ((1, 2, 1, 2, 1), (2, 1, 2)),  # a copy that goes on into itself
+        ((1, 2, 3, 1), (9,)),
+    ],
+)
+def test_a_copy_goes_as_far_as_what_was_matched(words: tuple[int, ...], copied: tuple[int, ...]) -> None:
+    drafter = made(Other())
+    assert [draft.tokens for draft in drafter.propose(asks(drafter, Prompt(words), depth=4))] == [copied]
+
+
+@pytest.mark.parametrize(("source", "expected"), [(0, ((3, 4), ())), (2, ((9,), (9,)))])
 def test_a_policy_may_name_the_source(source: int, expected: tuple[tuple[int, ...], ...]) -> None:
     other = Other()
     drafter = made(other)
@@ -97,7 +113,7 @@ def test_it_draws_as_the_other_one_does() -> None:
     assert drafter.draws(greedy=False) == {Draw.POINT}
 
 
-@pytest.mark.parametrize("text", ["hybrid:min_ngram=0", "hybrid:min_ngram=3,max_ngram=2", "hybrid:num_tokens=0"])
+@pytest.mark.parametrize("text", ["hybrid:min_ngram=0", "hybrid:min_ngram=9"])
 def test_settings_of_the_copier_are_checked(text: str) -> None:
     with pytest.raises(SettingError):
         DRAFTERS.make(text)

@@ -49,11 +49,20 @@ class NgramSession:
 
     def continuation(self, count: int) -> Path:
         """Up to `count` tokens that followed the longest n-gram at the end, where it last occurred before; or ()."""
-        for key in reversed(self._keys()):
-            start = self._continued.get(key)
+        return self._longest_match(count)[1]
+
+    def as_far_as_matched(self, count: int) -> Path:
+        """No more of it than the n-gram is long."""
+        matched, copied = self._longest_match(count)
+        return copied[:matched]
+
+    def _longest_match(self, count: int) -> tuple[int, Path]:
+        keys = self._keys()
+        for more in reversed(range(len(keys))):
+            start = self._continued.get(keys[more])
             if start is not None:
-                return self._copy(start, count)
-        return ()
+                return self._shortest + more, self._copy(start, count)
+        return 0, ()
 
     def _copy(self, start: int, count: int) -> Path:
         copied = self._words[start : start + count]
