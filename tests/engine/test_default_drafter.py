@@ -82,6 +82,8 @@ def test_the_faster_one_by_this_machines_costs(
     assert chosen(model) == ("standalone", "chain:depth=4")
     calibrated(model, eagle=drafts(0.02), standalone=drafts(0.02))
     assert chosen(model) == ("ngram", "chain"), "both are slower than plain decoding"
+    calibrated(model, eagle=drafts(0.0075), standalone=drafts(0.02))
+    assert chosen(model) == ("ngram", "chain"), "1.10 is more than plain decoding and less than copies"
     calibrated(model, eagle=drafts(0.001, depths=3), standalone=drafts(0.02))
     assert chosen(model) == ("ngram", "chain"), "no draft so deep has been measured"
     assert chosen(tiny_model("qwen2")) == ("ngram", "chain"), "another model"
