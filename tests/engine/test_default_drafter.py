@@ -76,17 +76,23 @@ def test_the_faster_one_by_this_machines_costs(
     assert chosen(model) == ("ngram", "chain"), "other drafters have been measured"
     calibrated(model, eagle=drafts(0.001), standalone=drafts(0.002))
     assert DefaultDrafter.of(model, exact=True) == DefaultDrafter(
-        "eagle", "rsd_s:width=4,depth=4", pytest.approx(3.2 * 21 / 35)
+        "hybrid:drafter=eagle", "rsd_s", pytest.approx(3.2 * 21 / 35), "fixed"
     )
     calibrated(model, eagle=drafts(0.005), standalone=drafts(0.002))
-    assert chosen(model) == ("standalone", "chain:depth=4")
+    assert chosen(model) == ("hybrid:drafter=standalone", "chain:depth=4")
     calibrated(model, eagle=drafts(0.02), standalone=drafts(0.02))
     assert chosen(model) == ("ngram", "chain"), "both are slower than plain decoding"
-    calibrated(model, eagle=drafts(0.0075), standalone=drafts(0.02))
-    assert chosen(model) == ("ngram", "chain"), "1.10 is more than plain decoding and less than copies"
     calibrated(model, eagle=drafts(0.001, depths=3), standalone=drafts(0.02))
     assert chosen(model) == ("ngram", "chain"), "no draft so deep has been measured"
     assert chosen(tiny_model("qwen2")) == ("ngram", "chain"), "another model"
+
+
+def test_a_shape_is_no_deeper_than_the_best_point(
+    tiny_model: Callable[..., LoadedModel], ship: Callable[..., None]
+) -> None:
+    ship("standalone", depth=1, nodes=1)
+    calibrated(tiny_model(), standalone=drafts(0.002))
+    assert chosen(tiny_model()) == ("hybrid:drafter=standalone", "chain:depth=1"), "copies may be longer"
 
 
 def test_a_drafter_whose_best_point_is_not_known_is_not_chosen(
@@ -125,8 +131,8 @@ def test_loading_takes_it_and_measures_nothing(
     assert load(name, dtype="float32").parts.drafter == "ngram"
     calibrated(tiny_model(), eagle=drafts(0.001))
     engine = load(name, dtype="float32")
-    assert (engine.parts.drafter, engine.parts.shape) == ("eagle", "rsd_s:width=4,depth=4")
-    assert engine.parts.policy == "calibrated"
+    assert (engine.parts.drafter, engine.parts.shape) == ("hybrid:drafter=eagle", "rsd_s")
+    assert engine.parts.policy == "fixed"
     assert engine.generate("the cat", max_new_tokens=6).tokens == load(name, drafter="none", dtype="float32").generate(
         "the cat", max_new_tokens=6
     ).tokens  # fmt: skip

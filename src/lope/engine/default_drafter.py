@@ -1,11 +1,11 @@
-"""Which drafter runs where none is named: of those that lope ships for the target the fastest, else `ngram`.
+"""Which drafter runs where none is named: `ngram`, and where it finds nothing the fastest shipped one that pays here.
 
 How fast a shipped one is, is told by two things that were measured before: tokens per pass at the drafter's operating
 point, which its folder says, and what passes and drafts cost on this machine, which a calibration says.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lope.core.cost import Calibration
@@ -19,23 +19,25 @@ from lope.models.config_json import read_json
 from lope.models.drafter_about import KINDS
 from lope.models.drafter_folder import ABOUT
 from lope.models.loaded import LoadedModel
+from lope.shapes import SHAPES
 
 
 @dataclass(frozen=True)
 class DefaultDrafter:
-    """drafter, shape: as `Parts` takes them. speedup: over plain decoding as expected; of `ngram` as it was measured.
+    """drafter, shape, policy: as `Parts` takes them; policy None: by what is known of the machine.
 
-    Copies cost next to nothing and depend on the text more than on the machine: 1.19 is what they were worth on
-    Spec-Bench under `calibrated` (benchmarks/speed/peers/results.json); what runs in their place must be worth more.
+    speedup: of the shipped drafter alone over plain decoding, as expected; 1.0 where there is none that pays. Copies
+    come before it: they cost nothing where there are none (`hybrid`).
     """
 
     drafter: str = "ngram"
     shape: str = "chain"
-    speedup: float = 1.19
+    speedup: float = 1.0
+    policy: str | None = None
 
     @classmethod
     def of(cls, model: LoadedModel, exact: bool, folder: CalibrationFolder | None = None) -> "DefaultDrafter":
-        """The fastest shipped drafter that this machine was calibrated with, if it beats copies; else `ngram`.
+        """With the fastest shipped drafter that this machine was calibrated with, if it beats plain decoding.
 
         Measures nothing.
         """
@@ -49,9 +51,16 @@ class DefaultDrafter:
             shape = str(point["shape"])
             name = known_as(Parts(drafter=kind, shape=shape))
             if name in record.drafters:
-                found = cls(kind, shape, _speedup(point, record.calibration(name), context))
+                speedup = _speedup(point, record.calibration(name), context)
+                found = cls(f"hybrid:drafter={kind}", _cut(shape, int(point["depth"])), speedup, "fixed")
                 best = max(best, found, key=lambda choice: choice.speedup)
         return best
+
+
+def _cut(shape: str, depth: int) -> str:
+    """No deeper than this: a budget would cut the copies too."""
+    part = SHAPES.make(shape)
+    return SHAPES.spell(replace(part, depth=depth)) if hasattr(part, "depth") else shape
 
 
 def points(model: LoadedModel) -> list[tuple[str, Mapping[str, Any]]]:

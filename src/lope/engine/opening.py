@@ -36,10 +36,11 @@ def load(
 
     model:      `smollm2`, a Hugging Face folder, a GGUF file or a hub name; `hf:` before it: run by transformers.
     drafter, shape, verifier, policy, draft_stop: parts by name with settings; `lope list` shows them all.
-    drafter:    None: of the drafters that are shipped for the model the fastest, with the shape it is fastest with,
-                where this machine has been calibrated with one; else `ngram`.
-    policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`), else the
-                whole `shape` where one is named, else a short fixed budget. Loading itself never measures.
+    drafter:    None: `ngram`, and where the text does not repeat itself the fastest of the drafters that are shipped
+                for the model, if this machine has been calibrated with one and it pays (`hybrid`).
+    policy:     None: `calibrated` where this machine has been calibrated for the model (`lope calibrate`) with the
+                drafter, else the whole `shape` where one is named, else a short fixed budget; `fixed` where `hybrid`
+                was chosen. Loading itself never measures.
     exact:      a token's logits have the same bits in any pass, so that the answer with speculation is the plain one,
                 bit for bit. None: wherever the backend can (docs/architecture.md says what it costs).
     threads:    of torch, for the whole process; None leaves them.
@@ -52,6 +53,7 @@ def load(
         exact = loaded.backend.can_be_exact
     chosen = DefaultDrafter.of(loaded, exact) if drafter is None else DefaultDrafter(drafter)
     unknown = UNCALIBRATED if shape is None else "fixed"  # who names a shape wants all of it
+    policy = policy or chosen.policy
     parts = Parts(chosen.drafter, shape or chosen.shape, verifier, policy or unknown, draft_stop)
     engine = Engine(loaded, parts, exact=exact, on_draft_error=on_draft_error)
     if policy is None and engine.calibration is not None:
