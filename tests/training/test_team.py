@@ -32,7 +32,7 @@ from lope.training.losses import LOSSES
 from lope.training.losses.law import Loss
 from lope.training.school import School
 from lope.training.standalone_net import StandaloneNet, StandalonePupil
-from lope.training.team import ALONE, Team, team_here
+from lope.training.team import ALONE, Team, raised_in_all, team_here
 from lope.training.trainer import Report, Stage, Trainer, TrainerSettings
 
 ROUNDING = 1e-4  # what float32 and Adam make of a sum in another order; a step moves weights by more than 1e-3
@@ -92,16 +92,8 @@ class Thread:
     def first(self, value: Any) -> Any:
         return self._table.lay(self._seat, value)[0]
 
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        own: LopeError | None = None
-        try:
-            yield
-        except LopeError as error:
-            own = error
-        errors = [error for error in self._table.lay(self._seat, own) if error is not None]
-        if errors:
-            raise errors[0]
+    def together(self) -> contextlib.AbstractContextManager[None]:
+        return raised_in_all(lambda own: self._table.lay(self._seat, own))
 
     def leave(self) -> None:
         self._table.leave()

@@ -49,20 +49,22 @@ class NgramSession:
 
     def continuation(self, count: int) -> Path:
         """Up to `count` tokens that followed the longest n-gram at the end, where it last occurred before; or ()."""
-        return self._longest_match(count)[1]
+        _, start = self._longest_match()
+        return () if start is None else self._copy(start, count)
 
     def as_far_as_matched(self, count: int) -> Path:
         """No more of it than the n-gram is long."""
-        matched, copied = self._longest_match(count)
-        return copied[:matched]
+        matched, start = self._longest_match()
+        return () if start is None else self._copy(start, min(count, matched))
 
-    def _longest_match(self, count: int) -> tuple[int, Path]:
+    def _longest_match(self) -> tuple[int, int | None]:
+        """(length of the longest n-gram that stood before, where it was last continued); None where there is none."""
         keys = self._keys()
         for more in reversed(range(len(keys))):
             start = self._continued.get(keys[more])
             if start is not None:
-                return self._shortest + more, self._copy(start, count)
-        return 0, ()
+                return self._shortest + more, start
+        return 0, None
 
     def _copy(self, start: int, count: int) -> Path:
         copied = self._words[start : start + count]

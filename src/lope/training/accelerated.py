@@ -1,13 +1,14 @@
 """Several processes that train together, joined by accelerate: by NCCL on GPUs, by gloo on CPUs."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from lope.core.errors import LopeError, RunError, UsageError
+from lope.training.team import raised_in_all
 
 try:
     from accelerate import Accelerator
@@ -63,18 +64,14 @@ class Accelerated:
             found: T = broadcast_object_list([value])[0]
         return found
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[None]:
         """The first process's error, where several have one."""
-        own: LopeError | None = None
-        try:
-            yield
-        except LopeError as error:
-            own = error
+        return raised_in_all(self._gather)
+
+    def _gather(self, own: LopeError | None) -> list[LopeError | None]:
         with _lost():
-            errors = [error for error in gather_object([own]) if error is not None]
-        if errors:
-            raise errors[0]
+            found: list[LopeError | None] = gather_object([own])
+        return found
 
     def leave(self) -> None:
         """Take leave of the others."""

@@ -1,14 +1,14 @@
 """The processes that train together, one for each device: each has batches of its own, all make the same steps."""
 
 import os
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from torch import Tensor, nn
 
-from lope.core.errors import UsageError
+from lope.core.errors import LopeError, UsageError
 from lope.core.registry import Room
 
 T = TypeVar("T")
@@ -44,6 +44,19 @@ class Team(Protocol):
 
     def leave(self) -> None:
         """The work is done."""
+
+
+@contextmanager
+def raised_in_all(gather: Callable[[LopeError | None], list[LopeError | None]]) -> Iterator[None]:
+    """`Team.together` by way of `gather`, which tells all what each has: the first error is raised."""
+    own: LopeError | None = None
+    try:
+        yield
+    except LopeError as error:
+        own = error
+    errors = [error for error in gather(own) if error is not None]
+    if errors:
+        raise errors[0]
 
 
 @dataclass(frozen=True)

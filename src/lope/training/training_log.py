@@ -18,27 +18,21 @@ class TrainingLog:
         self._path = folder / LOG
 
     def claim(self) -> None:
-        """Make it where there is none: it marks the folder as a training's. Raises UsageError, RunError."""
-        self.begin(None)
-
-    def begin(self, step: int | None) -> None:
-        """Drop what was written of later steps: they will be made again; None: drop nothing.
+        """Make it where there is none: it marks the folder as a training's.
 
         Raises UsageError for a file that is no log of a training, RunError where it cannot be written.
         """
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.touch()
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
-            if not all(line.startswith(_BEGINNING) for line in lines[:-1]) or not _may_be_ours(lines):
-                raise UsageError(f"{self._path}: is not the log of a training: choose another folder")
-            if step is None:
-                return
-            kept = [line for line in lines if _step(line) <= step]
-            if len(kept) < len(lines):
+        self._claimed()
+
+    def begin(self, step: int) -> None:
+        """Claim it, and drop what was written of later steps: they will be made again."""
+        lines = self._claimed()
+        kept = [line for line in lines if _step(line) <= step]
+        if len(kept) < len(lines):
+            try:
                 self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        except OSError as error:
-            raise RunError(f"{self._path}: cannot be written: {error.strerror or error}") from None
+            except OSError as error:
+                raise self._unwritable(error) from None
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Add a line. Raises RunError."""
@@ -46,7 +40,22 @@ class TrainingLog:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({name: value for name, value in row.items() if value is not None}) + "\n")
         except OSError as error:
-            raise RunError(f"{self._path}: cannot be written: {error.strerror or error}") from None
+            raise self._unwritable(error) from None
+
+    def _claimed(self) -> list[str]:
+        """Its lines."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch()
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            raise self._unwritable(error) from None
+        if not all(line.startswith(_BEGINNING) for line in lines[:-1]) or not _may_be_ours(lines):
+            raise UsageError(f"{self._path}: is not the log of a training: choose another folder")
+        return lines
+
+    def _unwritable(self, error: OSError) -> RunError:
+        return RunError(f"{self._path}: cannot be written: {error.strerror or error}")
 
 
 def _may_be_ours(lines: list[str]) -> bool:
