@@ -128,12 +128,13 @@ def kinds(seed: int) -> dict[str, Callable[[], str]]:
 
 
 def prompts(seed: int) -> list[dict[str, str]]:
-    """All of them, none twice."""
-    makers, found = kinds(seed), []
-    for kind, count in COUNTS.items():
-        made = dict.fromkeys(itertools.islice(iter(makers[kind], None), count))
-        found += [{"source": kind, "prompt": prompt} for prompt in made]
-    return found
+    """All of them, none twice, and none that a smaller seed gives."""
+    found: dict[str, str] = {}
+    for earlier in range(seed + 1):
+        makers, before = kinds(earlier), set(found)
+        for kind, count in COUNTS.items():
+            found |= dict.fromkeys(itertools.islice(iter(makers[kind], None), count), kind)
+    return [{"source": kind, "prompt": prompt} for prompt, kind in found.items() if prompt not in before]
 
 
 def main() -> None:

@@ -87,17 +87,31 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(
     assert len(steps) == 5 + 3, "steps 4 to 6 are made again"
 
 
-def test_a_drafter_to_begin_from_keeps_its_own_head(words: list[str], tmp_path: Path, lope: Caller) -> None:
+def test_a_drafter_to_begin_from_keeps_its_own_head_where_no_number_is_given(
+    words: list[str], tmp_path: Path, lope: Caller
+) -> None:
     assert lope(*words, "--json").code == 0
     at = words.index("--vocab")
     bare = [*words[:at], *words[at + 2 : -1], str(tmp_path / "second"), "--init", str(tmp_path / "out")]
-    refused = lope(*bare, "--vocab", "50")
-    assert refused.code == 2
-    assert "its head keeps 60 tokens, not 50" in refused.complaint
     assert lope(*bare, "--json").code == 0
     first, second = (DrafterFolder.read(tmp_path / name) for name in ("out", "second"))
-    assert len(second.tensors["kept"]) == 60
+    assert second.tensors["kept"].tolist() == first.tensors["kept"].tolist()
     assert first.about.recipe["output"] > second.about.recipe["output"] == 0.0, "it has learned from plain answers"
+    assert "tokens in the head: 60 of" in (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_number_of_tokens_chooses_the_head_anew(words: list[str], tmp_path: Path, lope: Caller) -> None:
+    assert lope(*words, "--json").code == 0
+    at = words.index("--vocab")
+    more = [*words[:at], "--vocab", "70", *words[at + 2 : -1], str(tmp_path / "second"), "--init", str(tmp_path / "out")]
+    assert lope(*more, "--json").code == 0
+    first, second = (set(DrafterFolder.read(tmp_path / name).tensors["kept"].tolist()) for name in ("out", "second"))
+    assert len(second) == 70
+    assert first < second, "the most said ones of the same set"
+    assert "tokens in the head: 70 of" in (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
+    other = ["80" if word == "70" else word for word in more]
+    assert "was begun with another vocab" in lope(*other).complaint
+    assert lope(*(word for word in more if word not in ("--vocab", "70"))).code == 2
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,35 @@ def test_a_drafter_begins_from_another(kind: str, model: LoadedModel, distilled:
     _run(first)
     begun = DrafterFolder.read(tmp_path / "first")
     still = replace(SETTINGS, learning_rate=1e-9, steps=1)
-    _run(replace(first, out=tmp_path / "second", init=tmp_path / "first", settings=still))
+    same = replace(first, lessons=_lessons(kind, vocab=None), init=tmp_path / "first", settings=still)
+    _run(replace(same, out=tmp_path / "second"))
     for name, tensor in DrafterFolder.read(tmp_path / "second").tensors.items():
         torch.testing.assert_close(tensor, begun.tensors[name], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_drafter_goes_on_with_a_head_of_other_tokens(
+    kind: str, model: LoadedModel, distilled: Path, tmp_path: Path
+) -> None:
+    """Rows of tokens that stay are as they were learned; an interrupted training keeps the head that it chose."""
+    first = _school(model, tmp_path / "first", distilled, kind)
+    _run(first)
+    begun = DrafterFolder.read(tmp_path / "first")
+    other = replace(
+        first,
+        out=tmp_path / "second",
+        lessons=_lessons(kind, vocab=len(begun.tensors["kept"]) - 10),
+        init=tmp_path / "first",
+        settings=replace(SETTINGS, learning_rate=1e-9, steps=1),
+    )
+    _run(other)
+    second = DrafterFolder.read(tmp_path / "second")
+    stayed = torch.isin(begun.tensors["kept"], second.tensors["kept"])
+    assert int(stayed.sum()) == len(second.tensors["kept"]) == len(stayed) - 10, "the most said ones of the same set"
+    rows = begun.tensors["lm_head.weight"][stayed]
+    torch.testing.assert_close(second.tensors["lm_head.weight"], rows, atol=1e-5, rtol=1e-4)
+    _run(replace(other, settings=replace(other.settings, steps=2)))
+    assert torch.equal(DrafterFolder.read(tmp_path / "second").tensors["kept"], second.tensors["kept"])
 
 
 def test_text_comes_first(model: LoadedModel, distilled: Path, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-_VOCAB = 6144
 # seconds in which process 0 says why it ends, and the launcher ends the others
 _SAID = 2.0
 
@@ -40,7 +39,7 @@ def train(
     text: Annotated[Path | None, typer.Option(help="plain text to begin with: JSON lines or lines")] = None,
     init: Annotated[Path | None, typer.Option(help="begin from this drafter")] = None,
     loss: Annotated[str, typer.Option(help="kld, reverse_kld, jsd, tvd, tvd++, lk")] = "kld",
-    vocab: Annotated[int | None, typer.Option(help="tokens that the head keeps (default 6144, or --init's)")] = None,
+    vocab: Annotated[int | None, typer.Option(help="tokens of the head, the most said ones (default 6144, or --init's own)")] = None,
     hidden: Annotated[int | None, typer.Option(help="width of a stand-alone drafter (default 256)")] = None,
     layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4)")] = None,
     rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 2,
@@ -75,7 +74,7 @@ def train(
             check_picture(plot)
         lessons = Lessons(
             kind=kind,
-            vocab=_head(vocab, init),
+            vocab=vocab,
             **_size(kind, opt.given(hidden=hidden, layers=layers)),
             loss=loss,
             output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
@@ -135,18 +134,6 @@ def _report(school: "School", last: dict[str, Any] | None, plot: Path | None, *,
     else:
         held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])
         console.print(f"drafter: {out}\nheld-out acceptance by position: {held_out}", markup=False, soft_wrap=True)
-
-
-def _head(asked: int | None, init: Path | None) -> int:
-    """How many tokens the head keeps. Raises UsageError where the drafter to begin from keeps others."""
-    if init is None:
-        return _VOCAB if asked is None else asked
-    from lope.models.drafter_folder import DrafterFolder
-
-    held = len(DrafterFolder.read(init).tensors["kept"])
-    if asked not in (None, held):
-        raise UsageError(f"{init}: its head keeps {held} tokens, not {asked}: leave --vocab out, or trim it")
-    return held
 
 
 def _size(kind: str, asked: dict[str, int]) -> dict[str, int]:

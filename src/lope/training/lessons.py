@@ -7,19 +7,24 @@ from lope.core.errors import SettingError
 from lope.models.drafter_about import KINDS, STORAGES
 from lope.training.losses import LOSSES
 
+# tokens of a head for which nothing else was said
+HEAD = 6144
+
 
 @dataclass(frozen=True)
 class Lessons:
     """What a drafter is made of and how it is taught.
 
-    vocab:  tokens that the head keeps. hidden, layers: of a stand-alone drafter; a feature drafter has one layer as
-            wide as the target's. context: what a stand-alone drafter reads of a longer text is a window of it.
+    vocab:  tokens that the head keeps, those that the sets say most; None: HEAD of them, or those of the drafter to
+            begin from.
+    hidden, layers: of a stand-alone drafter; a feature drafter has one layer as wide as the target's.
+    context: what a stand-alone drafter reads of a longer text is a window of it.
     loss:   of the last stage. text, output: shares of the steps for next-token learning on text and on the target's
             answers before it. joined: see Batches.
     """
 
     kind: str = "standalone"
-    vocab: int = 6144
+    vocab: int | None = None
     hidden: int = 256
     layers: int = 4
     context: int = 768
@@ -38,7 +43,8 @@ class Lessons:
         if self.storage not in STORAGES:
             raise SettingError(f"weights are stored as {', '.join(STORAGES)}, not {self.storage!r}")
         LOSSES.make(self.loss)
-        checks.at_least("vocab", self.vocab, 1)
+        if self.vocab is not None:
+            checks.at_least("vocab", self.vocab, 1)
         checks.at_least("rows", self.rows, 1)
         checks.at_least("length", self.length, 16)
         checks.at_least("hidden", self.hidden, 64)

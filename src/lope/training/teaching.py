@@ -14,11 +14,12 @@ from lope.core.errors import UsageError
 from lope.core.noise import key
 from lope.models.drafter_folder import DrafterAbout, DrafterFolder, DrafterTarget, drafter_decoder
 from lope.models.loaded import LoadedModel
+from lope.training.another_head import with_head_of
 from lope.training.batches import Batches
 from lope.training.checkpoint_folder import CheckpointFolder
 from lope.training.distilled_set import DistilledSet, Sequence
 from lope.training.eagle_net import FEATURES, EagleNet, EaglePupil
-from lope.training.lessons import Lessons
+from lope.training.lessons import HEAD, Lessons
 from lope.training.losses import LOSSES
 from lope.training.losses.kld import Kld
 from lope.training.losses.law import Loss
@@ -77,21 +78,19 @@ class Teaching:
         learned, held_out = _divided(list(self.sets[0].read()))
         learned += [sequence for place in self.sets[1:] for sequence in place.read()]
         begun = None if self.init is None else DrafterFolder.read(self.init)
-        counts = count_answers(learned, self.model.backend.vocab_size)
-        kept = kept_tokens(counts, self.lessons.vocab, always_kept(self.model))
         if begun is not None:
             self._check(begun)
-            kept = begun.tensors["kept"]
+        kept = self._head(begun, learned)
         about = self._about()
         earlier = CheckpointFolder(self.out).about()
         if earlier is not None:
             # not those that a set that has grown since would choose: the weights are of these
             kept = _continued(earlier, about, self.out, self.model.backend.vocab_size)
-            if begun is not None and not torch.equal(kept, begun.tensors["kept"]):
+            if begun is not None and self.lessons.vocab is None and not torch.equal(kept, begun.tensors["kept"]):
                 raise UsageError(f"{self.out}: was begun from another drafter than {begun.path}")
         pupil = self._pupil(kept, learned)
         if begun is not None:
-            pupil.restore(begun.tensors)
+            pupil.restore(with_head_of(kept, begun.tensors, self.model.backend.embedding.cpu()))
         pupil.module.to(self.model.backend.embedding.device)
         tested = count_answers(held_out, self.model.backend.vocab_size)
         self.figures = {
@@ -109,6 +108,13 @@ class Teaching:
             {**about, "kept": kept.tolist()},
             self.team,
         )
+
+    def _head(self, begun: DrafterFolder | None, learned: list[Sequence]) -> Tensor:
+        """int64 [K]: those of the drafter to begin from, where no number was asked for; else the most said ones."""
+        if begun is not None and self.lessons.vocab is None:
+            return begun.tensors["kept"]
+        counts = count_answers(learned, self.model.backend.vocab_size)
+        return kept_tokens(counts, self.lessons.vocab or HEAD, always_kept(self.model))
 
     def _about(self) -> dict[str, Any]:
         """What must be the same for a training to go on; sets may have grown, and how long and how fast is free."""
@@ -184,6 +190,7 @@ class Teaching:
             storage=self.lessons.storage,
             recipe={
                 **self._lessons(),
+                "vocab": pupil.config.vocab_size,
                 "learning_rate": self.settings.learning_rate,
                 "sets": [asdict(place.manifest) for place in self.sets],
                 "trained_tokens": state.tokens,
