@@ -66,6 +66,16 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
+def data() -> Path:
+    """The folder of the data that are no part of lope: what needs them is skipped where they are not."""
+    near = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("LOPE_DATA") or near)
+    if not folder.is_dir():
+        pytest.skip(f"no data at {folder}: set LOPE_DATA")
+    return folder
+
+
+@pytest.fixture
 def torch_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that are loaded from here on run on torch's kernels."""
     monkeypatch.setenv("LOPE_KERNELS", "torch")

@@ -1,5 +1,20 @@
-"""`python -m lope`: the command line."""
+"""The command line: `lope`, `python -m lope`."""
 
-from lope.cli.main import main
+import sys
 
-main()
+
+def main() -> None:
+    """Import it and run it: Ctrl-C ends it in one line at any moment, also while it is imported."""
+    try:
+        from lope.cli.main import main as run
+
+        run()
+    except KeyboardInterrupt:
+        if "--json" in sys.argv[1:]:
+            sys.stdout.write('{"error": "interrupted"}\n')
+        sys.stderr.write("lope: interrupted\n")
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,8 @@ def test_a_configuration_names_parts_and_their_settings() -> None:
     assert read.parts == Parts(
         drafter="model:path=a/b,temperature=0.5", policy="fixed:nodes=3,depth=2", draft_stop="never"
     )
+    within = Configuration.read(r"drafter=model:path=a\,b,policy=fixed")
+    assert within.parts == Parts(drafter=r"model:path=a\,b", policy="fixed")
     assert Configuration.read("name=mine,drafter=ngram").name == "mine"
     assert Configuration.read("drafter=ngram").name == "drafter=ngram"
 

@@ -103,7 +103,15 @@ def test_a_drafter_to_begin_from_keeps_its_own_head_where_no_number_is_given(
 def test_a_number_of_tokens_chooses_the_head_anew(words: list[str], tmp_path: Path, lope: Caller) -> None:
     assert lope(*words, "--json").code == 0
     at = words.index("--vocab")
-    more = [*words[:at], "--vocab", "70", *words[at + 2 : -1], str(tmp_path / "second"), "--init", str(tmp_path / "out")]
+    more = [
+        *words[:at],
+        "--vocab",
+        "70",
+        *words[at + 2 : -1],
+        str(tmp_path / "second"),
+        "--init",
+        str(tmp_path / "out"),
+    ]
     assert lope(*more, "--json").code == 0
     first, second = (set(DrafterFolder.read(tmp_path / name).tensors["kept"].tolist()) for name in ("out", "second"))
     assert len(second) == 70

@@ -8,6 +8,8 @@ import pytest
 from tests.laws import answers as laws
 
 from lope.core.errors import LopeError, UsageError
+from lope.drafters import DRAFTERS
+from lope.drafters.hybrid import HybridDrafter
 from lope.engine.engine import Engine
 from lope.engine.opening import load
 from lope.engine.parts import Parts
@@ -19,6 +21,8 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"drafter": "ngrm"}, "did you mean 'ngram'? (there are: none, ngram, model"),
     ({"drafter": "ngram:max_gram=3"}, "ngram has no setting 'max_gram=3' (it takes: max_ngram"),
     ({"drafter": "ngram:max_ngram=0"}, "ngram"),
+    ({"drafter": "model:path=/a,b"}, r"model has no setting 'b' (it takes: path, temperature, top_k, top_p; a comma"),
+    ({"drafter": r"model:path=/a\,b"}, "no model '/a,b'"),
     ({"drafter": "ngram:num_tokens=nan"}, "takes int, not 'nan'"),
     ({"drafter": "truncated"}, "truncated needs layers"),
     ({"drafter": "truncated:layers=0"}, "layers must be at least 1, not 0"),
@@ -41,6 +45,14 @@ def test_a_part_that_cannot_be_made_is_refused_by_name(names: dict[str, str], sa
         Engine(tiny_model("llama3"), Parts(**{"drafter": "none", **names}), exact=False).policy  # noqa: B018
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_value_with_commas_is_spelled_as_it_is_read_in_parts_of_parts_too() -> None:
+    written = r"hybrid:drafter=model:path=/a\\,b\,temperature=0.5,min_ngram=3"
+    hybrid = DRAFTERS.make(written)
+    assert hybrid == HybridDrafter(drafter=r"model:path=/a\,b,temperature=0.5", min_ngram=3)
+    assert DRAFTERS.make(hybrid.drafter).path == "/a,b"
+    assert DRAFTERS.spell(hybrid) == written
 
 
 SAMPLED = {"temperature": 1.0, "seed": 0, "max_new_tokens": 4}

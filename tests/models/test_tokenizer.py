@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -236,20 +235,16 @@ def test_a_damaged_tokenizer_json_is_one_clear_error(tmp_path: Path) -> None:
         Tokenizer.from_file(tmp_path / "tokenizer.json")
 
 
-@pytest.mark.data
-def test_prompts_survive_the_built_in_kind_of_tokenizer(tmp_path: Path) -> None:
-    data = Path(os.environ.get("LOPE_DATA", "../shared/data")) / "spec_bench.jsonl.gz"
-    with gzip.open(data, "rt", encoding="utf-8") as lines:
+def test_prompts_survive_the_built_in_kind_of_tokenizer(tmp_path: Path, data: Path) -> None:
+    with gzip.open(data / "spec_bench.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [turn for line in list(lines)[::6] for turn in json.loads(line)["turns"]]
     mine = from_gguf(write_gguf(tmp_path / "t.gguf", trained(), pre="smollm"))
     assert [text for text in texts if mine.decode(mine.encode(text)) != text] == []
 
 
-@pytest.mark.data
 @pytest.mark.model
-def test_the_built_in_tokenizer_is_lossless_and_consistent(cache_home: Path) -> None:
-    data = Path(os.environ.get("LOPE_DATA", "../shared/data")) / "spec_bench.jsonl.gz"
-    with gzip.open(data, "rt", encoding="utf-8") as lines:
+def test_the_built_in_tokenizer_is_lossless_and_consistent(cache_home: Path, data: Path) -> None:
+    with gzip.open(data / "spec_bench.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [turn for line in list(lines)[::6] for turn in json.loads(line)["turns"]]
     kept = load("smollm2", dtype="float32", progress=False).tokenizer
     built = from_gguf(cache_home / "models" / "smollm2.gguf")

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
+from lope.core import commas
 from lope.core.errors import SettingError
 from lope.drafters import DRAFTERS
 from lope.engine.parts import Parts
@@ -30,7 +31,7 @@ class Configuration:
         known = [field.name for field in dataclasses.fields(Parts)]
         given: dict[str, str] = {}
         last = ""
-        for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        for piece in filter(None, (piece.strip() for piece in commas.divided(text))):
             key, equals, value = piece.partition("=")
             key = key.strip().replace("-", "_")
             if equals and key in (*known, "name"):

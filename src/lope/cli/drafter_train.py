@@ -39,7 +39,9 @@ def train(
     text: Annotated[Path | None, typer.Option(help="plain text to begin with: JSON lines or lines")] = None,
     init: Annotated[Path | None, typer.Option(help="begin from this drafter")] = None,
     loss: Annotated[str, typer.Option(help="kld, reverse_kld, jsd, tvd, tvd++, lk")] = "kld",
-    vocab: Annotated[int | None, typer.Option(help="tokens of the head, the most said ones (default 6144, or --init's own)")] = None,
+    vocab: Annotated[
+        int | None, typer.Option(help="tokens of the head, the most said ones (default 6144, or --init's own)")
+    ] = None,
     hidden: Annotated[int | None, typer.Option(help="width of a stand-alone drafter (default 256)")] = None,
     layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4)")] = None,
     rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 2,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lope.core import commas
 from lope.core.errors import SettingError, UnknownPartError
 
 
@@ -48,7 +49,7 @@ class Room:
         return [Setting(f.name, _type_name(hints[f.name]), _default(f)) for f in dataclasses.fields(part) if f.init]
 
     def make(self, text: str) -> Any:
-        """Build a part from `name` or `name:setting=value,setting=value`.
+        r"""Build a part from `name` or `name:setting=value,setting=value`. A comma within a value is written `\,`.
 
         Raises UnknownPartError or SettingError, each of which says what would be right.
         """
@@ -57,14 +58,16 @@ class Room:
         hints = typing.get_type_hints(part)
         known = [field.name for field in dataclasses.fields(part) if field.init]
         given: dict[str, object] = {}
-        for item in filter(None, rest.split(",")):
+        for item in filter(None, commas.divided(rest)):
             key, equals, value = item.partition("=")
             key = key.strip()
             if not equals or key not in known:
-                raise SettingError(f"{name} has no setting {item!r} (it takes: {', '.join(known) or 'none'})")
+                takes = ", ".join(known) or "none"
+                within = r"; a comma within a value is written \," if given and not equals else ""
+                raise SettingError(f"{name} has no setting {item!r} (it takes: {takes}{within})")
             if key in given:
                 raise SettingError(f"{name}: {key} is given twice")
-            given[key] = _parse(f"{name}: {key}", value.strip(), hints[key])
+            given[key] = _parse(f"{name}: {key}", commas.read(value.strip()), hints[key])
         required = [f.name for f in dataclasses.fields(part) if f.init and _default(f) is ...]
         missing = [key for key in required if key not in given]
         if missing:
@@ -98,7 +101,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _write(value: object) -> str:
-    return "-".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
+    return commas.within("-".join(str(item) for item in value) if isinstance(value, tuple) else str(value))
 
 
 def _parse(where: str, text: str, hint: Any) -> object:

@@ -26,7 +26,7 @@ _COPIED = 0  # the first of the sources; the other drafter's stand behind it
 
 @dataclass(frozen=True)
 class HybridDrafter:
-    """`ngram` where the last min_ngram tokens stood before, else `drafter`: a name, or one with a single setting.
+    r"""`ngram` where the last min_ngram tokens stood before, else `drafter`: a name, settings may follow, `\,` between.
 
     max_ngram: also how many tokens a copy is at most. What `drafter` says has the shape and the stop rule that were
     chosen.

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from lope.core import commas
 from lope.core.errors import UsageError
 from lope.drafters.shipped_drafters import differences, shipped
 from lope.models.drafter_folder import DrafterFolder
@@ -25,7 +26,8 @@ def trained_drafter(kind: str, path: str, target: "LoadedModel") -> DrafterFolde
     folder = DrafterFolder.read(place)
     about = folder.about
     if about.kind != kind:
-        raise UsageError(f"{place}: holds a drafter of kind {about.kind}: write {about.kind}:path={place}")
+        written = commas.within(str(place))
+        raise UsageError(f"{place}: holds a drafter of kind {about.kind}: write {about.kind}:path={written}")
     for difference in differences(about.target, target):
         raise UsageError(f"{place}: the drafter was made for {difference}")
     return folder

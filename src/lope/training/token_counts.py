@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from lope.core import commas
 from lope.core.errors import UsageError
 from lope.core.prompt import Prompt
 from lope.drafters.around import AroundDrafter
@@ -56,7 +57,7 @@ class TokenCounts:
         Expected counts: the laws that it drew from, added up. A drafter that reads the target's hidden states cannot
         speak by itself, and this is where its head is asked: so both kinds are heard at their work.
         """
-        parts = Parts(f"{folder.about.kind}:path={folder.path}", policy=f"fixed:depth={_DEPTH}")
+        parts = Parts(f"{folder.about.kind}:path={commas.within(str(folder.path))}", policy=f"fixed:depth={_DEPTH}")
         listener = Listener(torch.zeros(0))
         engine = Engine(model, parts, exact=False, drafter=AroundDrafter(parts.make_drafter(model), listener))
 

@@ -1,6 +1,8 @@
 """A peer's process: it answers, sleeps in between, and whatever becomes of it is one clear line."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from lope.bench.peers import worker as worker_file
 from lope.bench.peers.process import PeerProcess
 from lope.bench.system import SystemFailedError
 
 STUB = Path(__file__).with_name("stub_peer.py")
+WORKER = Path(worker_file.__file__)
 
 
 @pytest.fixture
@@ -92,3 +96,36 @@ def test_no_sleeping_peer_outlives_a_killed_run(tmp_path: Path) -> None:
     while os.path.exists(f"/proc/{group}") and _state(group) != "Z" and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not os.path.exists(f"/proc/{group}") or _state(group) == "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker ends when its stdin does")
+def test_a_worker_that_falls_asleep_after_its_driver_died_is_killed_too(tmp_path: Path) -> None:
+    """The kernel wakes only what was asleep when the driver died."""
+    code = (
+        "import subprocess, sys, time\n"
+        "p = subprocess.Popen([sys.executable, sys.argv[1], sys.argv[2]], stdin=0, stdout=2, process_group=0)\n"
+        "print(p.pid, flush=True); time.sleep(600)"
+    )
+    held, ours = os.pipe()  # the worker's stdin stays open though its driver is gone: only the kill can end it
+    words = [sys.executable, "-c", code, str(WORKER), str(STUB)]
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(words, stdin=held, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
+    os.close(held)
+    assert run.stdout is not None
+    worker = int(run.stdout.readline())
+    os.write(ours, b'{"model": "good"}\n')
+    while not (tmp_path / "log").stat().st_size:  # its answer: it is past its start
+        time.sleep(0.05)
+    run.kill()
+    run.wait()
+    run.stdout.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGSTOP)
+    deadline = time.monotonic() + 20
+    while os.path.exists(f"/proc/{worker}") and _state(worker) != "Z" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ended = not os.path.exists(f"/proc/{worker}") or _state(worker) == "Z"
+    os.close(ours)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)
+    assert ended

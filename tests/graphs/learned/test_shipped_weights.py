@@ -1,7 +1,6 @@
 """The shipped weights: small, described, and as good as issue 6 asks (figures of Jeon et al. 2023, table 1 and 2)."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,6 @@ from lope.graphs.orders.best_of import HEURISTICS
 from lope.graphs.schedules.gumbel import GumbelSchedule
 from lope.graphs.schedules.machines import Machines
 
-NEAR = Path(__file__).parents[4] / "shared" / "data"
-DATA = os.environ.get("LOPE_DATA") or (str(NEAR) if NEAR.is_dir() else "")
-
 
 def test_weights_are_small_and_say_how_they_came_about() -> None:
     assert shipped_names() == sorted(RECIPES)
@@ -44,10 +40,8 @@ def test_job_shops_25_by_20_reach_the_bar() -> None:
     assert np.mean(found) <= 1950
 
 
-@pytest.mark.data
-@pytest.mark.skipif(not DATA, reason="TPC-H data absent: set LOPE_DATA to the folder of tpch_dags.json.gz")
-def test_tpch_50_reaches_the_bar_and_beats_the_untrained_sampler() -> None:
-    jobs = TpchJobs("tpch-50-test", DATA)
+def test_tpch_50_reaches_the_bar_and_beats_the_untrained_sampler(data: Path) -> None:
+    jobs = TpchJobs("tpch-50-test", str(data))
     graphs, machines = jobs.graphs(), jobs.machines
     learned = np.mean([OneShotSchedule(samples=256).schedule(graph, machines).makespan for graph in graphs])
     untrained = np.mean([GumbelSchedule(samples=256).schedule(graph, machines).makespan for graph in graphs])

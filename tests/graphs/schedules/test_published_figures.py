@@ -3,7 +3,6 @@
 The notes (`graphs_and_learning.md`, section 1.6) computed the TPC-H figures with other code, from the same job data.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,6 @@ from lope.graphs.schedules.batch import makespans
 from lope.graphs.schedules.lower_bound import makespan_lower_bound
 from lope.graphs.schedules.paths import operations_left, tails
 from lope.graphs.schedules.scheduler import downwards
-
-NEAR = Path(__file__).parents[4] / "shared" / "data"
-DATA = os.environ.get("LOPE_DATA") or (str(NEAR) if NEAR.is_dir() else "")
-needs_data = pytest.mark.skipif(not DATA, reason="TPC-H data absent: set LOPE_DATA to the folder of tpch_dags.json.gz")
 
 RULES = {"cp": tails, "spt": lambda graph: -graph.durations, "mopnr": operations_left}
 
@@ -64,8 +59,6 @@ def test_unknown_job_shop_sets_are_refused() -> None:
         JobShops(25, 10, "dev")
 
 
-@needs_data
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("jobs", "cp", "spt", "mopnr", "bound", "nodes"),
     [
@@ -74,8 +67,8 @@ def test_unknown_job_shop_sets_are_refused() -> None:
         (150, 24078.3, 27331.3, 24795.7, 22197.2, 1384.5),
     ],
 )
-def test_tpch_figures(jobs: int, cp: float, spt: float, mopnr: float, bound: float, nodes: float) -> None:
-    source = TpchJobs(f"tpch-{jobs}-test", DATA)
+def test_tpch_figures(jobs: int, cp: float, spt: float, mopnr: float, bound: float, nodes: float, data: Path) -> None:
+    source = TpchJobs(f"tpch-{jobs}-test", str(data))
     graphs = source.graphs()
     assert np.mean([graph.num_nodes for graph in graphs]) == pytest.approx(nodes, abs=0.05)
     assert [round(mean_makespan(source, rule), 1) for rule in ("cp", "spt", "mopnr")] == [cp, spt, mopnr]

@@ -4,12 +4,25 @@ Started as `python -P worker.py FILE`, where FILE has `open_peer(settings)`. It 
 peer's environment does not hold. What the peer itself prints on stdout goes to stderr.
 """
 
+import ctypes
 import importlib.util
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_driver() -> None:
+    """Be killed when the driver ends, however it ends: a worker that sleeps (SIGSTOP) hears nothing else.
+
+    Linux wakes what was asleep when its driver died, but not what falls asleep a moment later.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def load(path: Path) -> Any:
@@ -43,4 +56,5 @@ def serve(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    end_with_driver()
     serve(Path(sys.argv[1]))

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from lope.bench.configuration import Configuration
+from lope.core import commas
 from lope.core.errors import SettingError
 from lope.engine.engine import Engine
 from lope.engine.parts import Parts
@@ -27,12 +28,12 @@ class Subject:
         """Read a configuration; `base` holds what it does not name. Raises SettingError that lists what is right."""
         own: dict[str, str] = {}
         rest = []
-        for piece in text.split(","):
+        for piece in commas.divided(text):
             key, equals, value = piece.partition("=")
             if equals and key.strip() in ("model", "dtype", "exact"):
                 if key.strip() in own or not value.strip():
                     raise SettingError(f"--config {text!r}: {key.strip()} is given once, with a value")
-                own[key.strip()] = value.strip()
+                own[key.strip()] = commas.read(value.strip())
             else:
                 rest.append(piece)
         if "exact" in own and own["exact"] not in _FLAGS:
