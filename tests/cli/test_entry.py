@@ -8,7 +8,7 @@ import pytest
 # a finder that is asked for what the command line imports, and is interrupted there
 _INTERRUPTED = """
 import sys
-from lope.__main__ import main
+from lope.cli.entry import main
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
