@@ -199,8 +199,9 @@ int lope_step() { return STEP<INT4>; }
 
 void lope_linear(const Weight* weight, int64_t rows, int threads, const float* x, const float* residual, float* out) {
     float* sums = scratch(5, rows * (weight->inputs / FINEST)).data();
+    std::atomic<int64_t> taken{0};
 #pragma omp parallel num_threads(threads)
-    multiply(Product{*weight, x, out, residual, rows, sums});
+    multiply(Product{*weight, x, out, residual, rows, sums}, taken);
 }
 
 // out [rows, width]: x over its root mean square, times weight
@@ -221,6 +222,7 @@ void lope_layer(const Layer* about, const Pass* view, int64_t number, const floa
     float* normed = scratch(4, rows * d).data();
     const int64_t widest = std::max(std::max<int64_t>(layer.qkv.inputs, mixed_width), m);
     float* sums = scratch(5, rows * (widest / FINEST)).data();
+    std::atomic<int64_t> taken[4] = {};
 #pragma omp parallel num_threads(pass.threads)
     {
         static thread_local Room room;
@@ -229,7 +231,7 @@ void lope_layer(const Layer* about, const Pass* view, int64_t number, const floa
             for (int64_t row = 0; row < rows; row++)
                 normalise(x + row * d, layer.attention_norm, layer.eps, d, normed + row * d);
         }
-        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows, sums});
+        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows, sums}, taken[0]);
 #pragma omp for
         for (int64_t row = 0; row < rows; row++) settle(layer, pass, number, row, qkv + row * width);
 #pragma omp for schedule(dynamic)
@@ -237,17 +239,17 @@ void lope_layer(const Layer* about, const Pass* view, int64_t number, const floa
             const int64_t row = item / layer.k, group = item % layer.k;
             attend(layer, pass, number, row, group, qkv + row * width, mixed + row * mixed_width, room);
         }
-        multiply(Product{layer.output, mixed, out, x, rows, sums});
+        multiply(Product{layer.output, mixed, out, x, rows, sums}, taken[1]);
 #pragma omp for
         for (int64_t row = 0; row < rows; row++)
             normalise(out + row * d, layer.mlp_norm, layer.eps, d, normed + row * d);
-        multiply(Product{layer.gate_up, normed, both, nullptr, rows, sums});
+        multiply(Product{layer.gate_up, normed, both, nullptr, rows, sums}, taken[2]);
 #pragma omp for
         for (int64_t item = 0; item < rows * pieces; item++) {
             const int64_t row = item / pieces, begin = item % pieces * piece;
             gate(both + row * 2 * m, m, begin, std::min(begin + piece, m), gated + row * m);
         }
-        multiply(Product{layer.down, gated, out, out, rows, sums});
+        multiply(Product{layer.down, gated, out, out, rows, sums}, taken[3]);
     }
 }
 }

@@ -5,6 +5,7 @@
 // computes it: a row's bits depend on that row alone.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 #include "vectors.h"
 
@@ -74,6 +75,27 @@ inline void read(const Weight& weight, int64_t panel, int64_t first, int next, V
     }
 }
 
+// Bytes that an input takes in a panel, and how many inputs' are in a line of the cache
+template <int KIND>
+constexpr int BYTES = KIND == FLOAT32 ? 64 : KIND == BFLOAT16 || KIND == FLOAT16 ? 32 : KIND == INT4 ? 8 : 16;
+constexpr int LINE = 64;
+
+// Asks for the line in which a panel's numbers at `input` lie, where one begins there. (A function that is not inlined at
+// once has no effect that GCC sees, and is left out.)
+template <int KIND>
+inline __attribute__((always_inline)) void expect(const Weight& weight, int64_t panel, int64_t input) {
+    if ((uint64_t)input % (LINE / BYTES<KIND>) == 0)
+        __builtin_prefetch((const char*)weight.panels + uint64_t(panel * weight.inputs + input) * BYTES<KIND>, 0, 3);
+}
+
+// Asks for a panel's scales and minima of group `number` and the next: float16 of two groups fill a line
+inline __attribute__((always_inline)) void expect_factors(const Weight& weight, int64_t panel, int64_t number) {
+    if (number % 2) return;
+    const int64_t at = (panel * weight.groups() + number) * PANEL * (weight.wide ? 4 : 2);
+    __builtin_prefetch((const char*)weight.scales + at, 0, 3);
+    if (weight.minima) __builtin_prefetch((const char*)weight.minima + at, 0, 3);
+}
+
 // Adds what a whole group is worth: scale * sum of code * x, and minimum * sum of x
 template <int R>
 inline __attribute__((always_inline)) void close(const Vector (&group)[R][PARTS], const Vector scale[PARTS],
@@ -112,11 +134,12 @@ __attribute__((noinline)) static void finish(const Product& job, int64_t panel, 
     }
 }
 
-// Adds inputs [begin, end) of R rows times P panels
+// Adds inputs [begin, end) of R rows times P panels, and asks for the same inputs of the panels `then`
 template <int KIND, int R, int P>
-inline __attribute__((always_inline)) void add_inputs(const Product& job, int64_t panel, int64_t begin, int64_t end,
-                                                      Vector (&sums)[P][R][PARTS]) {
-    for (int64_t input = begin; input < end; input += STEP<KIND>)
+inline __attribute__((always_inline)) void add_inputs(const Product& job, int64_t panel, int64_t then, int64_t begin,
+                                                      int64_t end, Vector (&sums)[P][R][PARTS]) {
+    for (int64_t input = begin; input < end; input += STEP<KIND>) {
+        UNROLL for (int p = 0; p < P; p++) expect<KIND>(job.weight, then + p, input);
         UNROLL for (int next = 0; next < STEP<KIND>; next++) {
             Vector weights[P][PARTS];
             UNROLL for (int p = 0; p < P; p++) read<KIND>(job.weight, panel + p, input, next, weights[p]);
@@ -127,19 +150,22 @@ inline __attribute__((always_inline)) void add_inputs(const Product& job, int64_
                         sums[p][row][part] = fma(x, weights[p][part], sums[p][row][part]);
             }
         }
+    }
 }
 
-// R rows of P panels: few rows leave registers for more panels, which hide the latency of adding
+// R rows of P panels: few rows leave registers for more panels, which hide the latency of adding. `then`: the panels that
+// this thread takes next, for the caches do not foresee where a panel begins
 template <int KIND, int R, int P>
-__attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel) {
+__attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel, int64_t then) {
     const Weight& weight = job.weight;
     const int64_t inputs = weight.inputs, groups = weight.groups(), size = weight.group;
     Vector total[P][R][PARTS] = {};
     if constexpr (grouped<KIND>) {
         for (int64_t number = 0; number < groups; number++) {
             Vector group[P][R][PARTS] = {};
-            add_inputs<KIND, R, P>(job, panel, number * size, (number + 1) * size, group);
+            add_inputs<KIND, R, P>(job, panel, then, number * size, (number + 1) * size, group);
             UNROLL for (int p = 0; p < P; p++) {
+                expect_factors(weight, then + p, number);
                 const int64_t at = ((panel + p) * groups + number) * PANEL;
                 Vector scale[PARTS], minimum[PARTS];
                 UNROLL for (int part = 0; part < PARTS; part++) {
@@ -150,7 +176,7 @@ __attribute__((noinline)) void decode_and_add(const Product& job, int64_t panel)
             }
         }
     } else {
-        add_inputs<KIND, R, P>(job, panel, 0, inputs, total);
+        add_inputs<KIND, R, P>(job, panel, then, 0, inputs, total);
     }
     UNROLL for (int p = 0; p < P; p++)
         UNROLL for (int row = 0; row < R; row++) {
@@ -168,11 +194,13 @@ inline void with_constant(int64_t rows, const Function& function) {
     function(std::integral_constant<int, R>());
 }
 
+// Panels [begin, end); `then`: where this thread goes on
 template <int KIND>
-inline void few_rows(const Product& job, int64_t begin, int64_t end) {
+inline void few_rows(const Product& job, int64_t begin, int64_t end, int64_t then) {
     with_constant<BLOCK>(job.rows, [&](auto rows) {
         constexpr int together = rows <= (WIDE ? 4 : 2) ? 2 * ABREAST : ABREAST;
-        for (int64_t panel = begin; panel < end; panel += together) decode_and_add<KIND, rows, together>(job, panel);
+        for (int64_t panel = begin; panel < end; panel += together)
+            decode_and_add<KIND, rows, together>(job, panel, panel + together < end ? panel + together : then);
     });
 }
 
@@ -301,12 +329,12 @@ __attribute__((noinline)) void many_rows(const Product& job, int64_t panel) {
 }
 
 template <int KIND>
-inline void panels(const Product& job, int64_t begin, int64_t end) {
-    if (job.rows <= BLOCK) return few_rows<KIND>(job, begin, end);
+inline void panels(const Product& job, int64_t begin, int64_t end, int64_t then) {
+    if (job.rows <= BLOCK) return few_rows<KIND>(job, begin, end, then);
     if (job.rows <= FEW) {
         const Product first = job.part(0, job.rows / 2), second = job.part(job.rows / 2, job.rows);
-        few_rows<KIND>(first, begin, end);
-        return few_rows<KIND>(second, begin, end);
+        few_rows<KIND>(first, begin, end, begin);
+        return few_rows<KIND>(second, begin, end, then);
     }
     for (int64_t panel = begin; panel < end; panel += ABREAST) many_rows<KIND>(job, panel);
 }
@@ -320,8 +348,9 @@ inline void sum_groups(const float* x, int64_t size, int64_t groups, float* out)
     }
 }
 
-// Called by all threads of a team; each takes panels until none is left. Ends with a barrier.
-inline void multiply(const Product& job) {
+// Called by all threads of a team; each takes panels until none is left, and knows which it will take next. `taken`: of
+// this product alone, 0 before. Ends with a barrier.
+inline void multiply(const Product& job, std::atomic<int64_t>& taken) {
     if (job.weight.minima) {
         const int64_t groups = job.weight.groups(), size = job.weight.group;
 #pragma omp for
@@ -329,16 +358,17 @@ inline void multiply(const Product& job) {
             sum_groups(job.x + row * job.weight.inputs, size, groups, job.group_sums + row * groups);
     }
     const int64_t count = job.weight.count(), share = TOGETHER * std::clamp<int64_t>(count / (8 * TOGETHER), 1, 8);
-#pragma omp for schedule(dynamic)
-    for (int64_t begin = 0; begin < count; begin += share) {
-        const int64_t end = std::min(begin + share, count);
+    for (int64_t begin = taken.fetch_add(share), next; begin < count; begin = next) {
+        next = taken.fetch_add(share);
+        const int64_t end = std::min(begin + share, count), then = next < count ? next : begin;
         switch (job.weight.kind) {
-            case FLOAT32: panels<FLOAT32>(job, begin, end); break;
-            case BFLOAT16: panels<BFLOAT16>(job, begin, end); break;
-            case FLOAT16: panels<FLOAT16>(job, begin, end); break;
-            case ROW8: panels<ROW8>(job, begin, end); break;
-            case INT8: panels<INT8>(job, begin, end); break;
-            case INT4: panels<INT4>(job, begin, end); break;
+            case FLOAT32: panels<FLOAT32>(job, begin, end, then); break;
+            case BFLOAT16: panels<BFLOAT16>(job, begin, end, then); break;
+            case FLOAT16: panels<FLOAT16>(job, begin, end, then); break;
+            case ROW8: panels<ROW8>(job, begin, end, then); break;
+            case INT8: panels<INT8>(job, begin, end, then); break;
+            case INT4: panels<INT4>(job, begin, end, then); break;
         }
     }
+#pragma omp barrier
 }
