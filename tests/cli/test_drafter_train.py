@@ -100,6 +100,19 @@ def test_a_drafter_to_begin_from_keeps_its_own_head_where_no_number_is_given(
     assert "tokens in the head: 60 of" in (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
 
 
+def test_kind_and_sizes_are_those_of_the_drafter_to_begin_from(words: list[str], tmp_path: Path, lope: Caller) -> None:
+    two = ["2" if word == "1" and words[at - 1] == "--layers" else word for at, word in enumerate(words)]
+    assert lope(*two, "--json").code == 0
+    at, out, init = words.index("--vocab"), str(tmp_path / "second"), ["--init", str(tmp_path / "out")]
+    bare = [*words[:at], *words[at + 6 : -1], out, *init]
+    assert lope(*bare, "--layers", "1").complaint == f"{tmp_path / 'out'}: its --layers is 2, not 1: leave it out"
+    assert lope(*bare, "--kind", "eagle").complaint.endswith("its kind is standalone, not eagle")
+    assert lope(*bare).code == 0
+    begun, second = (DrafterFolder.read(tmp_path / name).about.decoder for name in ("out", "second"))
+    assert (second.num_layers, second.hidden_size, second.context) == (2, 64, begun.context)
+    assert "nothing was left to do" in lope(*bare).out
+
+
 def test_a_number_of_tokens_chooses_the_head_anew(words: list[str], tmp_path: Path, lope: Caller) -> None:
     assert lope(*words, "--json").code == 0
     at = words.index("--vocab")

@@ -111,6 +111,7 @@ class ScriptBackend:
     device: str = "cpu"
     can_be_exact: bool = True
     kernels: str = "torch"
+    kernels_version: str = ""
 
     def target(self, exact: bool) -> ScriptTarget:
         return ScriptTarget(self.script, self.context)

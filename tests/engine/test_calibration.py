@@ -305,6 +305,14 @@ def test_threads_belong_to_the_place(engine, set_threads):
     assert torch.get_num_threads() == 2
 
 
+def test_kernels_that_have_changed_are_measured_anew(engine, monkeypatch):
+    one = CalibrationPlace.of(engine.model, True)
+    monkeypatch.setattr(type(engine.model.backend), "kernels_version", "another")
+    other = CalibrationPlace.of(engine.model, True)
+    assert other.fingerprint != one.fingerprint
+    assert [words.split()[0] for words in one.differences(other)] == ["kernels"]
+
+
 class SlowDrafter:
     """An engine's drafter that seems to take 50 ms a step, by a clock of its own: no test waits."""
 

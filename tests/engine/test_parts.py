@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.laws import answers as laws
 
+from lope.core import commas
 from lope.core.errors import LopeError, UsageError
 from lope.drafters import DRAFTERS
 from lope.drafters.hybrid import HybridDrafter
@@ -48,11 +51,17 @@ def test_a_part_that_cannot_be_made_is_refused_by_name(names: dict[str, str], sa
 
 
 def test_a_value_with_commas_is_spelled_as_it_is_read_in_parts_of_parts_too() -> None:
-    written = r"hybrid:drafter=model:path=/a\\,b\,temperature=0.5,min_ngram=3"
+    written = r"hybrid:drafter=model:path=/a\\\,b\,temperature=0.5,min_ngram=3"
     hybrid = DRAFTERS.make(written)
     assert hybrid == HybridDrafter(drafter=r"model:path=/a\,b,temperature=0.5", min_ngram=3)
     assert DRAFTERS.make(hybrid.drafter).path == "/a,b"
     assert DRAFTERS.spell(hybrid) == written
+
+
+@given(st.text(alphabet="a\\,=: "), st.text(alphabet="a\\,"))
+def test_any_value_can_be_written_and_one_behind_it_is_another(first: str, second: str) -> None:
+    assert commas.read(commas.within(first)) == first
+    assert commas.divided(f"{commas.within(first)},{commas.within(second)}") == [*map(commas.within, (first, second))]
 
 
 SAMPLED = {"temperature": 1.0, "seed": 0, "max_new_tokens": 4}

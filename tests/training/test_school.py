@@ -124,6 +124,7 @@ def test_text_comes_first(model: LoadedModel, distilled: Path, tmp_path: Path) -
 def test_what_does_not_fit_is_one_clear_line(model: LoadedModel, distilled: Path, tmp_path: Path) -> None:
     own = _school(model, tmp_path / "own", distilled)
     _run(own)
+    _run(_school(model, tmp_path / "two", distilled, layers=2))
     bare = tmp_path / "bare"
     distil(model, bare, file_prompts(), after(6), layers=())
     cases: list[tuple[str, School]] = [
@@ -135,6 +136,14 @@ def test_what_does_not_fit_is_one_clear_line(model: LoadedModel, distilled: Path
         (
             "its kind is standalone, not eagle",
             replace(own, out=tmp_path / "c", lessons=_lessons("eagle"), init=tmp_path / "own"),
+        ),
+        (
+            "the drafter to begin from has another embed_projection.weight",
+            replace(own, out=tmp_path / "f", lessons=_lessons("standalone", hidden=128), init=tmp_path / "own"),
+        ),
+        (
+            "the drafter to begin from has another layers.1",
+            replace(own, out=tmp_path / "g", lessons=_lessons("standalone", layers=1), init=tmp_path / "two"),
         ),
         ("is not a distilled set", replace(own, out=tmp_path / "d", sets=(tmp_path / "nowhere",))),
         ("is not a drafter folder", replace(own, out=tmp_path / "e", init=tmp_path)),

@@ -46,7 +46,7 @@ class Configuration:
             raise SettingError(
                 f"--config {text!r}: write it as drafter=ngram,policy=fixed (it takes: {', '.join(known)})"
             )
-        name = given.pop("name", text.strip())
+        name = commas.read(given.pop("name", commas.within(text.strip())))
         for key, value in given.items():
             if key != "verifier" or value != "auto":
                 _ROOMS[key].part(value.partition(":")[0])

@@ -15,7 +15,6 @@ from lope.bench.speed import SpeedRun, SpeedSettings
 from lope.bench.summary import Figures
 from lope.core import commas
 from lope.core.cost import Calibration
-from lope.core.errors import UsageError
 from lope.core.whole_file import write_whole
 from lope.engine.calibration import EngineCalibration
 from lope.models.config_json import read_json
@@ -108,9 +107,7 @@ class DrafterEvaluation:
 
 
 def _configurations(settings: EvaluationSettings, kind: str) -> tuple[str, ...]:
-    """Plain decoding twice, the drafter at every point, the others. Raises UsageError for a path with a comma."""
-    if "," in str(settings.drafter):
-        raise UsageError(f"{settings.drafter}: a comma ends a setting: rename the folder")
+    """Plain decoding twice, the drafter at every point, the others."""
     own = [point.configuration(f"{kind}:path={commas.within(str(settings.drafter))}") for point in settings.points]
     beside = [text for text in settings.beside if text != "none"]
     others = [text if "=" in text else f"name={text},drafter={text}" for text in beside]

@@ -29,9 +29,12 @@ _SAID = 2.0
 def train(
     out: Annotated[Path, typer.Option(help="folder of the drafter; the same command again goes on where it was")],
     target: opt.Model = "smollm2",
-    kind: Annotated[str, typer.Option(help="standalone, or eagle: one that reads the target's hidden states")] = (
-        "standalone"
-    ),
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="standalone (default, or --init's kind), or eagle: one that reads the target's hidden states"
+        ),
+    ] = None,
     minutes: Annotated[float, typer.Option(help="for all of it, distilling included where no --set is given")] = 90.0,
     steps: Annotated[int, typer.Option(help="exactly so many steps; 0: as many as the minutes allow")] = 0,
     distilled: Annotated[list[Path] | None, typer.Option("--set", help="of `lope drafter distill`; repeatable")] = None,
@@ -42,8 +45,10 @@ def train(
     vocab: Annotated[
         int | None, typer.Option(help="tokens of the head, the most said ones (default 6144, or --init's own)")
     ] = None,
-    hidden: Annotated[int | None, typer.Option(help="width of a stand-alone drafter (default 256)")] = None,
-    layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4)")] = None,
+    hidden: Annotated[
+        int | None, typer.Option(help="width of a stand-alone drafter (default 256, or --init's)")
+    ] = None,
+    layers: Annotated[int | None, typer.Option(help="layers of a stand-alone drafter (default 4, or --init's)")] = None,
     rows: Annotated[int, typer.Option(help="packed rows in a batch")] = 2,
     length: Annotated[int, typer.Option(help="tokens in a row")] = 512,
     learning_rate: Annotated[float, typer.Option(help="the highest")] = 2e-3,
@@ -75,9 +80,8 @@ def train(
 
             check_picture(plot)
         lessons = Lessons(
-            kind=kind,
             vocab=vocab,
-            **_size(kind, opt.given(hidden=hidden, layers=layers)),
+            **_made(kind, opt.given(hidden=hidden, layers=layers), init),
             loss=loss,
             output=Lessons.output if init is None else 0.0,  # one begun before has learned from plain answers
             length=length,
@@ -135,14 +139,31 @@ def _report(school: "School", last: dict[str, Any] | None, plot: Path | None, *,
         print_json(document)
     else:
         held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])
-        console.print(f"drafter: {out}\nheld-out acceptance by position: {held_out}", markup=False, soft_wrap=True)
+        words = f"drafter: {out}\nsteps: {document['steps']}\nheld-out acceptance by position: {held_out}"
+        if last is None:
+            words += "\nnothing was left to do: more --steps, or --minutes, go on from here"
+        console.print(words, markup=False, soft_wrap=True)
 
 
-def _size(kind: str, asked: dict[str, int]) -> dict[str, int]:
-    """Raises UsageError where a feature drafter is given a size: it has the target's."""
-    if asked and kind == "eagle":
-        raise UsageError(f"a feature drafter is as wide as its target: leave out --{next(iter(asked))}")
-    return asked
+def _made(kind: str | None, sizes: dict[str, int], init: Path | None) -> dict[str, Any]:
+    """Kind and sizes, those of the drafter to begin from where they are not asked for.
+
+    Raises UsageError where a feature drafter is given a size (it has the target's), or `init` has another one.
+    """
+    if init is not None:
+        from lope.models.drafter_folder import DrafterFolder
+
+        about = DrafterFolder.read(init).about
+        kind = kind or about.kind
+        if about.kind == kind == "standalone":
+            had = {"hidden": about.decoder.hidden_size, "layers": about.decoder.num_layers}
+            for name, size in sizes.items():
+                if size != had[name]:
+                    raise UsageError(f"{init}: its --{name} is {had[name]}, not {size}: leave it out")
+            sizes = {**had, "context": about.decoder.context}
+    if sizes and kind == "eagle":
+        raise UsageError(f"a feature drafter is as wide as its target: leave out --{next(iter(sizes))}")
+    return {"kind": kind or "standalone", **sizes}
 
 
 def _follow(school: "School", *, silent: bool) -> dict[str, Any] | None:

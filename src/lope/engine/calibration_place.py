@@ -34,7 +34,8 @@ class CalibrationPlace:
         name = torch.cuda.get_device_name(backend.device) if backend.device.startswith("cuda") else processor()
         threads = torch.get_num_threads()
         about = f"{kind}, {sizes}", backend.dtype, backend.device
-        return cls(*about, threads, exact, name, str(torch.__version__), backend.kernels)
+        kernels = f"{backend.kernels} {backend.kernels_version}".strip()
+        return cls(*about, threads, exact, name, str(torch.__version__), kernels)
 
     @property
     def fingerprint(self) -> str:

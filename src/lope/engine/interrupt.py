@@ -2,7 +2,12 @@
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Any
+
+# handlers of SIGINT that raise KeyboardInterrupt and do no more; what else a program has installed is left alone
+RAISING: list[Callable[[int, FrameType | None], Any]] = [signal.default_int_handler]
 
 
 class Uninterrupted:
@@ -13,7 +18,7 @@ class Uninterrupted:
         self._before = None
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
-            if before is signal.default_int_handler:
+            if any(before is handler for handler in RAISING):
                 self._before = signal.signal(signal.SIGINT, self._wait)
         return self
 

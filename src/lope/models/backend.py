@@ -55,6 +55,10 @@ class Backend(Protocol):
         """What computes: `native` (lope's own), `torch` or `transformers`."""
 
     @property
+    def kernels_version(self) -> str:
+        """What changes when they do, beside the version of torch; empty for torch's own."""
+
+    @property
     def can_be_exact(self) -> bool:
         """Whether `target(exact=True)` can be had here."""
 

@@ -22,8 +22,8 @@ class CodedWeight:
 
     @property
     def by_row(self) -> bool:
-        """Whether whole rows share a scale."""
-        whole = self.scales.shape[1] == 1 and self.scales.dtype == torch.float32
+        """Whether whole rows share a scale, and that is all."""
+        whole = self.scales.shape[1] == 1 and self.scales.dtype == torch.float32 and self.minima is None
         return whole and self.codes.dtype == torch.int8
 
     @property

@@ -14,13 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
 from lope.training.eagle_layer import EagleContext, EagleLayer
 from lope.training.losses.law import Loss, TargetLaw, columns
 from lope.training.packed_attention import PackedRotary
-from lope.training.pupil import Lesson
+from lope.training.pupil import Lesson, refuse_other_sizes
 
 # B rows, T places, R roots of a row, S steps, d hidden size, L features, K kept tokens, V tokens of the target.
 
@@ -174,9 +173,7 @@ class EaglePupil:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from a drafter folder's tensors. Raises UsageError where sizes differ."""
-        for name, tensor in self.tensors().items():
-            if tensors[name].shape != tensor.shape:
-                raise UsageError(f"the drafter to begin from has another {name}: ask for the sizes that it has")
+        refuse_other_sizes(self.tensors(), tensors)
         self.module.restore(tensors)
 
     def tensors(self) -> dict[str, Tensor]:

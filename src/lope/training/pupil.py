@@ -6,6 +6,7 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
+from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
 from lope.training.losses.law import Loss
@@ -52,3 +53,10 @@ class Pupil(Protocol):
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of its drafter folder, by name."""
+
+
+def refuse_other_sizes(own: Mapping[str, Tensor], begun: Mapping[str, Tensor]) -> None:
+    """Raise UsageError where a drafter to begin from has other tensors, or of other shapes, than what begins."""
+    for name in {**own, **begun}:
+        if name not in own or name not in begun or own[name].shape != begun[name].shape:
+            raise UsageError(f"the drafter to begin from has another {name}: ask for the sizes that it has")

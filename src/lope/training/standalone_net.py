@@ -8,13 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lope.core.errors import UsageError
 from lope.models.lean.config import DecoderConfig
 from lope.training.batches import Batch
 from lope.training.gated_mlp import GatedMlp
 from lope.training.losses.law import Loss, TargetLaw, columns
 from lope.training.packed_attention import PackedRotary, attend, causal_mask
-from lope.training.pupil import Lesson
+from lope.training.pupil import Lesson, refuse_other_sizes
 
 
 class StandaloneNet(nn.Module):
@@ -109,10 +108,9 @@ class StandalonePupil:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on from a drafter folder's tensors."""
+        """Go on from a drafter folder's tensors. Raises UsageError where sizes differ."""
+        refuse_other_sizes(self.tensors(), tensors)
         for name, parameter in self.module.named_parameters():
-            if name not in tensors or tensors[name].shape != parameter.shape:
-                raise UsageError(f"the drafter to begin from has another {name}: ask for the sizes that it has")
             parameter.copy_(tensors[name])
 
     def tensors(self) -> dict[str, Tensor]:

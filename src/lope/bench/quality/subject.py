@@ -28,7 +28,7 @@ class Subject:
         """Read a configuration; `base` holds what it does not name. Raises SettingError that lists what is right."""
         own: dict[str, str] = {}
         rest = []
-        for piece in commas.divided(text):
+        for piece in filter(None, map(str.strip, commas.divided(text))):
             key, equals, value = piece.partition("=")
             if equals and key.strip() in ("model", "dtype", "exact"):
                 if key.strip() in own or not value.strip():
@@ -43,7 +43,7 @@ class Subject:
         name = text.strip()
         if named or not own:
             read = Configuration.read(named)
-            parts, name = read.parts, read.name if "name=" in named else name
+            parts, name = read.parts, name if read.name == named else read.name
         exact = _FLAGS[own["exact"]] if "exact" in own else base.exact
         return cls(name, own.get("model", base.model), own.get("dtype", base.dtype), exact, parts)
 

@@ -105,6 +105,11 @@ class HuggingFaceBackend:
         return "transformers"
 
     @property
+    def kernels_version(self) -> str:
+        """None of our own."""
+        return ""
+
+    @property
     def can_be_exact(self) -> bool:
         """Never: how transformers' kernels sum depends on what else a pass holds."""
         return False

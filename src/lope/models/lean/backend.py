@@ -87,6 +87,11 @@ class LeanBackend:
         return self._weights.kernels.name
 
     @property
+    def kernels_version(self) -> str:
+        """Of lope's own: a fingerprint."""
+        return self._weights.kernels.version
+
+    @property
     def can_be_exact(self) -> bool:
         """Whether passes can be made row-invariant here."""
         return self._weights.can_be_invariant

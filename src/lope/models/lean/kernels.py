@@ -30,9 +30,13 @@ class RowsPass(Protocol):
 
 
 class Kernels(Protocol):
-    """Packs weights and runs passes for one dtype on one device. reads_codes: coded weights stay in their codes."""
+    """Packs weights and runs passes for one dtype on one device.
+
+    version: what changes when they do, beside torch. reads_codes: coded weights stay in their codes.
+    """
 
     name: str
+    version: str
     reads_codes: bool
 
     def pack(self, weight: Tensor | CodedWeight, bias: Tensor | None = None) -> Linear:
@@ -59,6 +63,7 @@ class NativeKernels:
 
     def __init__(self, library: Library) -> None:
         self._library = library
+        self.version = library.version
         self._layers: LayersAbout = LayersAbout()
 
     def pack(self, weight: Tensor | CodedWeight, bias: Tensor | None = None) -> Linear:
@@ -89,6 +94,7 @@ class TorchKernels:
     """oneDNN-packed linears on a CPU, plain tensors elsewhere, attention by torch."""
 
     name = "torch"
+    version = ""
     reads_codes = False
 
     def __init__(self, dtype: torch.dtype, device: torch.device) -> None:

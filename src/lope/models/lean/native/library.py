@@ -47,10 +47,12 @@ class Library:
     """The functions of layer.cpp; addresses are not checked here: `NativeLinear` and `NativePass` do.
 
     step: how panels of four-bit codes lie, 8 inputs in a word or 1 input in 8 bytes.
+    version: changes with the sources, the compiler and its flags.
     """
 
     def __init__(self, path: Path) -> None:
         loaded = ctypes.CDLL(str(path))
+        self.version = path.stem.partition("-")[0]
         self.step = int(loaded.lope_step())
         self.linear = loaded.lope_linear
         self.linear.restype = None
