@@ -4,6 +4,7 @@
 #   trees          trees of 16 and 32 nodes, greedy and at temperature 0.7
 #   mini           trees on lope's own suite: a drafter made from nothing (NOTHING) beside copies
 #   shapes         the same drafter in chains, independent chains, RSD-C and RSD-S at equal budgets, two temperatures
+#   depths         chains that are as deep as the trees of 6 and of 21 nodes, to compare at equal depth
 #   losses         KLD, TVD, TVD++ from the same weights, the same steps
 #   vocabularies   a whole head and what trimming leaves of it, by what was counted
 #   tables         what the runs found, as Markdown
@@ -88,6 +89,16 @@ EOF
   done
 }
 
+depths() { # chains as deep as the trees of 6 and of 21 nodes
+  local temperature
+  for temperature in 0.3 1.0; do
+    "$lope" bench speed "${suite[@]}" --temperature "$temperature" \
+      --config "$(fixed "chain 2 deep" "eagle:path=$drafter" chain:depth=2)" \
+      --config "$(fixed "chain 3 deep" "eagle:path=$drafter" chain:depth=3)" \
+      --out "$work/depths-$temperature" --json > "$out/depths-$temperature.json"
+  done
+}
+
 losses() {
   local configs=() loss
   for loss in kld tvd tvd++; do
@@ -122,9 +133,9 @@ vocabularies() {
 }
 
 case "${1:-}" in
-  worth | trees | mini | shapes | losses | vocabularies) "$1" ;;
+  worth | trees | mini | shapes | depths | losses | vocabularies) "$1" ;;
   tables) "$python" benchmarks/drafters/tables.py show "$out" ;;
   *)
-    sed -n 2,11p "$0" >&2
+    sed -n 2,12p "$0" >&2
     exit 2 ;;
 esac

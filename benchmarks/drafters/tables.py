@@ -7,6 +7,8 @@ from typing import Any
 
 TEMPERATURES = ("0.3", "1.0")
 SHAPES = ("chain", "independent", "rsd_c", "rsd_s")
+# levels: the nodes of the trees that have so many
+DEPTHS = {"2": "6", "3": "21"}
 
 
 def interval(row: dict[str, Any]) -> str:
@@ -20,13 +22,19 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def shapes(folder: Path) -> str:
-    """Tokens per pass by budget (rows) and shape (columns)."""
+    """Tokens per pass by budget (rows) and shape (columns); then by depth."""
     parts = []
     for temperature in TEMPERATURES:
         systems = json.loads((folder / f"shapes-{temperature}.json").read_text())["systems"]
         sizes = [name.removeprefix("chain") for name in systems if name.startswith("chain")]
         rows = [[size.strip(), *(interval(systems[shape + size]) for shape in SHAPES)] for size in sizes]
         parts.append(f"Temperature {temperature}:\n\n{table(['nodes', *SHAPES], rows)}")
+        chains = json.loads((folder / f"depths-{temperature}.json").read_text())["systems"]
+        rows = [
+            [deep, *map(interval, (chains[f"chain {deep} deep"], *(systems[f"{shape} {size}"] for shape in SHAPES[1:])))]
+            for deep, size in DEPTHS.items()
+        ]
+        parts.append(table(["levels", *SHAPES], rows))
     return "\n".join(parts)
 
 

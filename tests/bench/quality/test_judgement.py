@@ -136,6 +136,9 @@ def test_configurations():
     assert read.parts.drafter == "model:path=/d,temperature=1.0"
     assert Subject.read("dtype=float32", BASE).parts == BASE.parts
     assert Subject.read("drafter=ngram,name=mine", BASE).name == "mine"
+    within = Subject.read(r"drafter=model:path=/name=a\,b,,model=hf:/m\,n,", BASE)
+    assert (within.name, within.model) == (r"drafter=model:path=/name=a\,b,,model=hf:/m\,n,", "hf:/m,n")
+    assert within.parts.drafter == r"model:path=/name=a\,b"
     for text in ("", "exact=perhaps", "dtype=", "model=a,model=b", "drafter=ngrm", "colour=red"):
         with pytest.raises(LopeError):
             Subject.read(text, BASE)

@@ -90,6 +90,12 @@ def test_products_are_those_of_the_decoded_weight(kind: str, size: tuple[int, in
     assert not within_rounding(added, x, numbers, residual), "and a bias"
 
 
+def test_rows_of_one_group_keep_their_minima(built: Library) -> None:
+    whole = codes(-128, 128, 50, 32).to(torch.int8)
+    weight, x = CodedWeight(whole, normal(50, 1), normal(50, 1)), normal(3, 32)
+    assert within_rounding(NativeLinear(built, weight, None)(x), x, weight.decoded())
+
+
 @pytest.mark.parametrize(("kind", "size"), CASES, ids=str)
 def test_a_row_has_its_bits_in_any_company(
     kind: str, size: tuple[int, int], built: Library, set_threads: Callable[[int], None]
