@@ -30,10 +30,10 @@ def shapes(folder: Path) -> str:
         rows = [[size.strip(), *(interval(systems[shape + size]) for shape in SHAPES)] for size in sizes]
         parts.append(f"Temperature {temperature}:\n\n{table(['nodes', *SHAPES], rows)}")
         chains = json.loads((folder / f"depths-{temperature}.json").read_text())["systems"]
-        rows = [
-            [deep, *map(interval, (chains[f"chain {deep} deep"], *(systems[f"{shape} {size}"] for shape in SHAPES[1:])))]
-            for deep, size in DEPTHS.items()
-        ]
+        rows = []
+        for deep, size in DEPTHS.items():
+            trees = (systems[f"{shape} {size}"] for shape in SHAPES[1:])
+            rows.append([deep, *map(interval, (chains[f"chain {deep} deep"], *trees))])
         parts.append(table(["levels", *SHAPES], rows))
     return "\n".join(parts)
 
