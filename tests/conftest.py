@@ -1,6 +1,7 @@
-"""One thread for all tests, and tiny random models, written and loaded once a run."""
+"""One thread for all tests, Ctrl-C for those that press it, tiny random models, written and loaded once a run."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from lope.models.loading import load
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """Whoever started the tests in the background may have switched it off, for them and what they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
