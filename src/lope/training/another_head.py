@@ -19,12 +19,13 @@ def with_head_of(kept: Tensor, tensors: Mapping[str, Tensor], embedding: Tensor)
 
     kept: int64 [K], ascending. tensors: its own `kept` [J] and head [J, w] among them. embedding [V, d]: the target's.
     """
-    before, rows = tensors["kept"], tensors[_HEAD].double()
-    there = embedding[before].double()
-    square = there.T @ there
-    square.diagonal().add_(_RIDGE * square.diagonal().mean())
-    head = embedding[kept].double() @ torch.linalg.solve(square, there.T @ rows)
+    before, rows = tensors["kept"], tensors[_HEAD]
     place = torch.searchsorted(before, kept).clamp(max=len(before) - 1)
-    had = before[place] == kept
-    head[had] = rows[place[had]]
-    return {**tensors, "kept": kept, _HEAD: head.to(tensors[_HEAD].dtype)}
+    head, new = rows[place], before[place] != kept
+    if bool(new.any()):
+        there = embedding[before].double()
+        square = there.T @ there
+        square.diagonal().add_(_RIDGE * square.diagonal().mean())
+        mapped = embedding[kept[new]].double() @ torch.linalg.solve(square, there.T @ rows.double())
+        head[new] = mapped.to(head.dtype)
+    return {**tensors, "kept": kept, _HEAD: head}

@@ -81,7 +81,7 @@ class Teaching:
         if begun is not None:
             self._check(begun)
         kept = self._head(begun, learned)
-        about = self._about(begun)
+        about = self._about(len(kept))
         earlier = CheckpointFolder(self.out).about()
         if earlier is not None:
             # not those that a set that has grown since would choose: the weights are of these
@@ -116,11 +116,9 @@ class Teaching:
         counts = count_answers(learned, self.model.backend.vocab_size)
         return kept_tokens(counts, self.lessons.vocab or HEAD, always_kept(self.model))
 
-    def _about(self, begun: DrafterFolder | None) -> dict[str, Any]:
+    def _about(self, vocab: int) -> dict[str, Any]:
         """What must be the same for a training to go on; sets may have grown, and how long and how fast is free."""
-        lessons = asdict(self.lessons)
-        if self.lessons.vocab is None:
-            lessons["vocab"] = HEAD if begun is None else len(begun.tensors["kept"])
+        lessons = {**asdict(self.lessons), "vocab": vocab}
         del lessons["storage"]  # only of what is written
         texts = hashlib.sha256("\0".join(self.texts).encode()).hexdigest() if self.texts else ""
         return {

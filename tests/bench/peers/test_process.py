@@ -35,6 +35,16 @@ def _state(group: int) -> str:
     return Path(f"/proc/{group}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
 
 
+def _ends(process: int) -> bool:
+    """Whether it is gone within 20 s."""
+    deadline = time.monotonic() + 20
+    while os.path.exists(f"/proc/{process}") and _state(process) != "Z":
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def test_it_answers_and_its_chatter_goes_to_the_log(process: PeerProcess, tmp_path: Path) -> None:
     assert process.ask({"model": "good"}) == {"versions": {"stub": "1"}}
     assert process.ask(_ask())["tokens"] == [3, 3, 3, 3]
@@ -92,10 +102,7 @@ def test_no_sleeping_peer_outlives_a_killed_run(tmp_path: Path) -> None:
     run.kill()
     run.wait()
     run.stdout.close()
-    deadline = time.monotonic() + 20
-    while os.path.exists(f"/proc/{group}") and _state(group) != "Z" and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{group}") or _state(group) == "Z"
+    assert _ends(group)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker ends when its stdin does")
@@ -121,10 +128,7 @@ def test_a_worker_that_falls_asleep_after_its_driver_died_is_killed_too(tmp_path
     run.stdout.close()
     with contextlib.suppress(ProcessLookupError):
         os.kill(worker, signal.SIGSTOP)
-    deadline = time.monotonic() + 20
-    while os.path.exists(f"/proc/{worker}") and _state(worker) != "Z" and time.monotonic() < deadline:
-        time.sleep(0.05)
-    ended = not os.path.exists(f"/proc/{worker}") or _state(worker) == "Z"
+    ended = _ends(worker)
     os.close(ours)
     with contextlib.suppress(ProcessLookupError):
         os.kill(worker, signal.SIGKILL)
