@@ -297,9 +297,13 @@ def _checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def test_two_processes_learn_what_one_does_and_one_goes_on(taught: School, words: list[str], tmp_path: Path) -> None:
     place = ["--set", str(taught.sets[0]), "--out", str(tmp_path / "two"), "--json"]
-    with _launched([*words, *place], tmp_path / "home") as process:
+    told = ["-m", "tests.training.told_threads", *words[2:]]
+    with _launched([*told, *place], tmp_path / "home") as process:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
+    at_the_end = [line for line in err.splitlines() if line.startswith("threads at the end: ")]
+    assert len(at_the_end) == 2, err
+    assert "gloo" not in "".join(at_the_end), "one that outlives the interpreter aborts the process"
     assert json.loads(out)["last"]["step"] == 6, "one document, of the first process"
     list(taught.run())
     (wanted, alone), (found, state) = _checkpoint(taught.out), _checkpoint(tmp_path / "two")

@@ -112,6 +112,7 @@ def _one_voice(team: "Team", *, as_json: bool) -> Iterator[None]:
     try:
         yield
     except LopeError as error:
+        team.leave()
         if team.rank == 0:
             raise
         time.sleep(_SAID)  # a launcher ends all as soon as one has ended

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import torch
+import torch.distributed.nn.functional  # imported later, its defaults would keep the group, and with it threads
 from torch import Tensor, nn
 
 from lope.core.errors import LopeError, RunError, UsageError
@@ -74,7 +75,7 @@ class Accelerated:
         return found
 
     def leave(self) -> None:
-        """Take leave of the others."""
+        """Take leave of the others; ends gloo's threads, which abort a process where they outlive its interpreter."""
         self._accelerator.end_training()
 
 
