@@ -2,6 +2,7 @@
 # The tables on trained drafters. usage: bash benchmarks/drafters/run.sh PART
 #   worth          chains of both drafters, copies, and both together, beside plain decoding, greedy
 #   trees          trees of 16 and 32 nodes, greedy and at temperature 0.7
+#   widest         the trees of 32 nodes alone, greedy; a second word (eagle, standalone) runs one drafter's
 #   mini           trees on lope's own suite: a drafter made from nothing (NOTHING) beside copies
 #   shapes         the same drafter in chains, independent chains, RSD-C and RSD-S at equal budgets, two temperatures
 #   depths         chains that are as deep as the trees of 6 and of 21 nodes, to compare at equal depth
@@ -69,6 +70,15 @@ EOF
   done
 }
 
+widest() { # each drafter writes a file of its own, so that they can run side by side
+  local name path
+  for name in ${1:-eagle standalone}; do
+    [ "$name" = eagle ] && path="$drafter" || path="$standalone"
+    "$lope" bench speed "${suite[@]}" --config "$(fixed "$name rsd_s 8x4" "$name:path=$path" rsd_s:width=8,depth=4)" \
+      --out "$work/widest-$name" --json > "$out/widest-$name.json"
+  done
+}
+
 shapes() { # budgets 6, 10, 14, 21, 30: a chain as long as the budget, then trees; those of 6 and 21 are equally deep
   local configs=() budget part
   while read -r budget chains branching width; do
@@ -133,9 +143,9 @@ vocabularies() {
 }
 
 case "${1:-}" in
-  worth | trees | mini | shapes | depths | losses | vocabularies) "$1" ;;
+  worth | trees | widest | mini | shapes | depths | losses | vocabularies) "$@" ;;
   tables) "$python" benchmarks/drafters/tables.py show "$out" ;;
   *)
-    sed -n 2,12p "$0" >&2
+    sed -n 2,13p "$0" >&2
     exit 2 ;;
 esac

@@ -38,12 +38,13 @@ class Decoder:
         """Run all rows of all segments: (last hidden states [r, d] before the final norm, features by layer)."""
         x, rows = self.enter(segments)
         features: dict[int, Tensor] = {}
-        for number, layer in enumerate(self._layers):
-            if number in layers:
-                features[number] = x
-            x = rows.through(number, layer, x)
-        if len(self._layers) in layers:
-            features[len(self._layers)] = self.normed(x)
+        begin, whole = 0, len(self._layers)
+        for end in sorted({*layers, whole}):
+            if end > begin:
+                x = rows.through(begin, self._layers[begin:end], x)
+            if end in layers:
+                features[end] = x if end < whole else self.normed(x)
+            begin = end
         return x, features
 
     def enter(self, segments: Sequence[Segment]) -> tuple[Tensor, RowsPass]:

@@ -64,11 +64,11 @@ class FeatureDraftModel:
 
     def _run(self, segments: Sequence[Segment], hidden: Tensor) -> Tensor:
         """The layer's output [r, d] of all rows, which read `hidden` [r, d] beside their tokens."""
-        [layer], config = self._weights.decoder.layers, self._decoder.config
+        layers, config = self._weights.decoder.layers, self._decoder.config
         norm, eps = self._weights.decoder.kernels.norm, config.norm_eps
         embedded, rows = self._decoder.enter(segments)
-        read = [norm(embedded, self._weights.token_norm, eps), norm(hidden, layer.attention_norm, eps)]
-        return rows.through(0, layer, hidden, torch.cat(read, dim=-1))
+        read = [norm(embedded, self._weights.token_norm, eps), norm(hidden, layers[0].attention_norm, eps)]
+        return rows.through(0, layers, hidden, torch.cat(read, dim=-1))
 
     def _hidden(self, steps: Sequence[Step[FeatureDraftSession]]) -> Tensor:
         """h [r, d] of all rows: the target's for rows that catch up, the layer's own below the root."""

@@ -25,8 +25,10 @@ PATH_ORDER_ROWS = 128
 class RowsPass(Protocol):
     """One packed pass: where rows stand and whom they see is settled once, for all layers."""
 
-    def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
-        """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""
+    def through(self, first: int, layers: Sequence[Layer], x: Tensor, read: Tensor | None = None) -> Tensor:
+        """What layers `first`, first + 1, ... make of x [r, d]; `read` [r, in] is what the attention of the first one
+        reads: x, normed, if None.
+        """
 
 
 class Kernels(Protocol):

@@ -76,8 +76,16 @@ class LayerPass:
         positions = np.concatenate([segment.layout.lengths for segment in segments]) - 1
         self._rotations = rotary.at(torch.from_numpy(positions).to(rotary.device), int(positions.max()))
 
-    def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
-        """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""
+    def through(self, first: int, layers: Sequence[Layer], x: Tensor, read: Tensor | None = None) -> Tensor:
+        """What layers `first`, first + 1, ... make of x [r, d]; `read` [r, in] is what the attention of the first one
+        reads: x, normed, if None.
+        """
+        for number, layer in enumerate(layers, start=first):
+            x = self._layer(number, layer, x, read)
+            read = None
+        return x
+
+    def _layer(self, number: int, layer: Layer, x: Tensor, read: Tensor | None) -> Tensor:
         config = self._config
         h, k, w = config.num_heads, config.num_kv_heads, config.head_dim
         rows, wide = x.shape[0], (config.hidden_size,)

@@ -185,9 +185,67 @@ void gate(const float* both, int64_t m, int64_t begin, int64_t end, float* out) 
 }
 
 std::vector<float>& scratch(int which, int64_t size) {
-    static thread_local std::vector<float> held[6];
+    static thread_local std::vector<float> held[7];
     if ((int64_t)held[which].size() < size) held[which].resize(size);
     return held[which];
+}
+
+constexpr int PRODUCTS = 4;  // of a layer
+
+// What a pass of r rows needs beside its input and output, enough for each of its layers; kept for the next pass
+struct Scratch {
+    float *qkv, *mixed, *both, *gated, *normed, *sums, *between;
+
+    Scratch(int64_t rows, const Layer* const* layers, int64_t count) {
+        int64_t width = 0, mixed_width = 0, m = 0, d = 0, widest = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const Layer& layer = *layers[i];
+            width = std::max<int64_t>(width, (layer.h + 2 * layer.k) * layer.w);
+            mixed_width = std::max<int64_t>(mixed_width, layer.h * layer.w);
+            m = std::max<int64_t>(m, layer.down.inputs);
+            d = std::max<int64_t>(d, layer.d);
+            widest = std::max<int64_t>(widest, layer.qkv.inputs);
+        }
+        qkv = scratch(0, rows * width).data();
+        mixed = scratch(1, rows * mixed_width).data();
+        both = scratch(2, rows * 2 * m).data();
+        gated = scratch(3, rows * m).data();
+        normed = scratch(4, rows * d).data();
+        sums = scratch(5, rows * (std::max(std::max(widest, mixed_width), m) / FINEST)).data();
+        between = scratch(6, rows * d).data();
+    }
+};
+
+// out [r, d]: what a layer makes of x [r, d]. Called by all threads of a team; ends with a barrier
+void run(const Layer& layer, const Pass& pass, int64_t number, const float* x, const float* read, float* out,
+         const Scratch& at, std::atomic<int64_t>* taken) {
+    static thread_local Room room;
+    const int64_t rows = pass.rows, d = layer.d, m = layer.down.inputs, width = (layer.h + 2 * layer.k) * layer.w;
+    const int64_t mixed_width = layer.h * layer.w, piece = 512, pieces = (m + piece - 1) / piece;
+    if (!read) {
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            normalise(x + row * d, layer.attention_norm, layer.eps, d, at.normed + row * d);
+    }
+    multiply(Product{layer.qkv, read ? read : at.normed, at.qkv, nullptr, rows, at.sums}, taken[0]);
+#pragma omp for
+    for (int64_t row = 0; row < rows; row++) settle(layer, pass, number, row, at.qkv + row * width);
+#pragma omp for schedule(dynamic)
+    for (int64_t item = 0; item < rows * layer.k; item++) {
+        const int64_t row = item / layer.k, group = item % layer.k;
+        attend(layer, pass, number, row, group, at.qkv + row * width, at.mixed + row * mixed_width, room);
+    }
+    multiply(Product{layer.output, at.mixed, out, x, rows, at.sums}, taken[1]);
+#pragma omp for
+    for (int64_t row = 0; row < rows; row++)
+        normalise(out + row * d, layer.mlp_norm, layer.eps, d, at.normed + row * d);
+    multiply(Product{layer.gate_up, at.normed, at.both, nullptr, rows, at.sums}, taken[2]);
+#pragma omp for
+    for (int64_t item = 0; item < rows * pieces; item++) {
+        const int64_t row = item / pieces, begin = item % pieces * piece;
+        gate(at.both + row * 2 * m, m, begin, std::min(begin + piece, m), at.gated + row * m);
+    }
+    multiply(Product{layer.down, at.gated, out, out, rows, at.sums}, taken[3]);
 }
 
 }  // namespace
@@ -209,47 +267,19 @@ void lope_norm(int64_t rows, int64_t width, float eps, const float* x, const flo
     for (int64_t row = 0; row < rows; row++) normalise(x + row * width, weight, eps, width, out + row * width);
 }
 
-// out [r, d]: what layer `number` makes of x [r, d]. `read` [r, qkv.inputs] is what its attention reads; absent: x, normed
-void lope_layer(const Layer* about, const Pass* view, int64_t number, const float* x, const float* read, float* out) {
-    const Layer& layer = *about;
+// out [r, d]: what the layers `first`, first + 1, ... of which `about` has `count` make of x [r, d], another place. `read`
+// [r, qkv.inputs] is what the attention of the first one reads; absent: x, normed
+void lope_layers(const Layer* const* about, int64_t count, const Pass* view, int64_t first, const float* x,
+                 const float* read, float* out) {
     const Pass& pass = *view;
-    const int64_t rows = pass.rows, d = layer.d, m = layer.down.inputs, width = (layer.h + 2 * layer.k) * layer.w;
-    const int64_t mixed_width = layer.h * layer.w, piece = 512, pieces = (m + piece - 1) / piece;
-    float* qkv = scratch(0, rows * width).data();
-    float* mixed = scratch(1, rows * mixed_width).data();
-    float* both = scratch(2, rows * 2 * m).data();
-    float* gated = scratch(3, rows * m).data();
-    float* normed = scratch(4, rows * d).data();
-    const int64_t widest = std::max(std::max<int64_t>(layer.qkv.inputs, mixed_width), m);
-    float* sums = scratch(5, rows * (widest / FINEST)).data();
-    std::atomic<int64_t> taken[4] = {};
+    const Scratch room(pass.rows, about, count);
+    std::vector<std::atomic<int64_t>> taken(PRODUCTS * count);
 #pragma omp parallel num_threads(pass.threads)
-    {
-        static thread_local Room room;
-        if (!read) {
-#pragma omp for
-            for (int64_t row = 0; row < rows; row++)
-                normalise(x + row * d, layer.attention_norm, layer.eps, d, normed + row * d);
-        }
-        multiply(Product{layer.qkv, read ? read : normed, qkv, nullptr, rows, sums}, taken[0]);
-#pragma omp for
-        for (int64_t row = 0; row < rows; row++) settle(layer, pass, number, row, qkv + row * width);
-#pragma omp for schedule(dynamic)
-        for (int64_t item = 0; item < rows * layer.k; item++) {
-            const int64_t row = item / layer.k, group = item % layer.k;
-            attend(layer, pass, number, row, group, qkv + row * width, mixed + row * mixed_width, room);
-        }
-        multiply(Product{layer.output, mixed, out, x, rows, sums}, taken[1]);
-#pragma omp for
-        for (int64_t row = 0; row < rows; row++)
-            normalise(out + row * d, layer.mlp_norm, layer.eps, d, normed + row * d);
-        multiply(Product{layer.gate_up, normed, both, nullptr, rows, sums}, taken[2]);
-#pragma omp for
-        for (int64_t item = 0; item < rows * pieces; item++) {
-            const int64_t row = item / pieces, begin = item % pieces * piece;
-            gate(both + row * 2 * m, m, begin, std::min(begin + piece, m), gated + row * m);
-        }
-        multiply(Product{layer.down, gated, out, out, rows, sums}, taken[3]);
+    for (int64_t i = 0; i < count; i++) {
+        // the last one writes to `out`
+        float* to = (count - i) % 2 ? out : room.between;
+        run(*about[i], pass, first + i, x, i ? nullptr : read, to, room, &taken[PRODUCTS * i]);
+        x = to;
     }
 }
 }

@@ -57,10 +57,11 @@ class Library:
         self.linear = loaded.lope_linear
         self.linear.restype = None
         self.linear.argtypes = [ctypes.POINTER(Weight), ctypes.c_int64, ctypes.c_int, *[ctypes.c_void_p] * 3]
-        self.layer = loaded.lope_layer
-        self.layer.restype = None
-        self.layer.argtypes = [
-            ctypes.POINTER(LayerAbout),
+        self.layers = loaded.lope_layers
+        self.layers.restype = None
+        self.layers.argtypes = [
+            ctypes.POINTER(ctypes.c_void_p),
+            ctypes.c_int64,
             ctypes.POINTER(PassAbout),
             ctypes.c_int64,
             *[ctypes.c_void_p] * 3,

@@ -1,5 +1,6 @@
-"""One packed pass of C++ over the rows of many sequences, a call for each layer."""
+"""One packed pass of C++ over the rows of many sequences, a call for many layers."""
 
+import ctypes
 import itertools
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -59,21 +60,26 @@ class NativePass:
             **{name: by + 8 * number * len(caches) for number, name in enumerate(("caches", "slots", "strides"))},
         )
 
-    def through(self, number: int, layer: Layer, x: Tensor, read: Tensor | None = None) -> Tensor:
-        """What layer `number` makes of x [r, d]; `read` [r, in] is what its attention reads: x, normed, if None."""
-        about = self._kept.get(layer)
-        if about is None:
-            about = self._kept[layer] = _about(layer, self._config)
+    def through(self, first: int, layers: Sequence[Layer], x: Tensor, read: Tensor | None = None) -> Tensor:
+        """What layers `first`, first + 1, ... make of x [r, d]; `read` [r, in] is what the attention of the first one
+        reads: x, normed, if None.
+        """
+        abouts = [self._kept.get(layer) or self._keep(layer) for layer in layers]
         assert x.shape == (self._about.rows, self._config.hidden_size), "a row of x for each row of the pass"
         x = x.float().contiguous()
         beside = None
         if read is not None:
-            assert read.shape == (self._about.rows, about.qkv.inputs), "as wide as the layer reads"
+            assert read.shape == (self._about.rows, abouts[0].qkv.inputs), "as wide as the layer reads"
             read = read.float().contiguous()
             beside = read.data_ptr()
         out = torch.empty(x.shape)
-        self._library.layer(about, self._about, number, x.data_ptr(), beside, out.data_ptr())
+        where = (ctypes.c_void_p * len(abouts))(*map(ctypes.addressof, abouts))
+        self._library.layers(where, len(abouts), self._about, first, x.data_ptr(), beside, out.data_ptr())
         return out
+
+    def _keep(self, layer: Layer) -> LayerAbout:
+        about = self._kept[layer] = _about(layer, self._config)
+        return about
 
 
 def _lengths(layout: Layout) -> list[int]:
