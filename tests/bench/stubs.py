@@ -41,6 +41,7 @@ def stub_results(path: Path, **settings: object) -> ResultsFile:
         "reference": "plain",
         "plain": ["plain", "plain again"],
         "systems": [{"name": name, "kind": "ours", "how": name} for name in ("plain", "plain again", "ngram")],
+        "items": [{"id": item.id, "category": item.category, "group": item.group} for item in SUITE.items],
         "calibration": [],
     }
     return ResultsFile(path, head)

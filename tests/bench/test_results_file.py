@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.bench.documents import made_row
@@ -60,6 +61,41 @@ def test_a_file_that_cannot_be_gone_on_with_is_one_clear_line(tmp_path: Path, co
         stub_results(path).take_over()
     assert "\n" not in str(caught.value)
     assert path.read_text(encoding="utf-8") == content
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "sessions are a number": lambda held: held.update(sessions=5),
+    "a session is a number": lambda held: held.update(sessions=[7]),
+    "systems are a number": lambda held: held.update(systems=5),
+    "a system without a name": lambda held: held.update(systems=[{}]),
+    "settings are a list": lambda held: held.update(settings=[]),
+    "no items": lambda held: held.pop("items"),
+    "another system's name": lambda held: held["systems"][0].update(name="other"),
+    "a row of another system": lambda held: held["rows"][0].update(system="zzz"),
+    "a row of another prompt": lambda held: held["rows"][0].update(id="zzz"),
+    "a row twice": lambda held: held["rows"].append(held["rows"][0]),
+    "no turns": lambda held: held["rows"][0].update(turns=[]),
+    "a turn without steps": lambda held: held["rows"][0]["turns"][0].update(steps=[]),
+    "a step of no tokens": lambda held: held["rows"][0]["turns"][0]["steps"][1].__setitem__(0, 0),
+    "a step of fewer than none": lambda held: held["rows"][0]["turns"][0]["steps"][1].__setitem__(0, -3),
+    "one token more than steps": lambda held: held["rows"][0]["turns"][0]["tokens"].append(1),
+    "words for tokens": lambda held: held["rows"][0]["turns"][0]["tokens"].__setitem__(0, "x"),
+    "passes in words": lambda held: held["rows"][0]["turns"][0].update(passes="x"),
+    "seconds that are no number": lambda held: held["rows"][0]["turns"][0]["steps"][0].__setitem__(1, float("nan")),
+    "a prompt without end": lambda held: held["rows"][0]["turns"][0].update(prompt_tokens=float("inf")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_one_clear_line(tmp_path: Path, damage: str) -> None:
+    results = stub_results(tmp_path / "results.json")
+    results.add(_ROW)
+    held = json.loads(results.path.read_text(encoding="utf-8"))
+    DAMAGES[damage](held)
+    results.path.write_text(json.dumps(held), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"results\.json: is damaged") as caught:
+        stub_results(results.path).take_over()
+    assert "\n" not in str(caught.value)
 
 
 @pytest.fixture
@@ -161,4 +197,4 @@ def test_the_file_is_json_with_one_row_a_line(tmp_path: Path) -> None:
     results.add(_ROW)
     lines = results.path.read_text(encoding="utf-8").splitlines()
     assert json.loads("\n".join(lines))["schema"] == 1
-    assert sum(line.startswith('{"id":') for line in lines) == 1
+    assert sum(line.startswith('{"id":') and '"turns":' in line for line in lines) == 1

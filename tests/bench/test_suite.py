@@ -59,6 +59,10 @@ def test_any_change_of_a_prompt_changes_the_digest(tmp_path: Path) -> None:
     ("row", "words"),
     [
         ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("9" * 5000, "is not an object"),
+        ('{"id": "\\ud800", "category": "qa", "turns": ["x"]}', "has no id"),
+        ('{"id": "b", "category": "\\ud800", "turns": ["x"]}', "has no category"),
         ("[1]", "is not an object"),
         ({"category": "qa", "turns": ["x"]}, "has no id"),
         ({"id": True, "category": "qa", "turns": ["x"]}, "has no id"),

@@ -79,10 +79,36 @@ def test_a_run_that_finishes_nothing_says_so(words: list[str], lope: Caller) -> 
     brief = [*words, "--top-k", "auto", "--minutes", "1e-9"]
     called = lope(*brief)
     assert called.code == 0
-    assert "no conversation was finished in this time" in called.out
+    assert "no answer was finished in that time" in called.complaint
+    assert "a second" not in called.out
     assert "lies outside" not in called.out
     found = lope(*brief, "--json").document
     assert (found["sequences"], found["top_k"], found["outside"]) == (0, None, None)
+
+
+def test_an_empty_set_takes_other_settings(words: list[str], lope: Caller) -> None:
+    assert lope(*words, "--minutes", "1e-9").code == 0
+    called = lope(*words, "--tokens", "20", "--max-new-tokens", "5", "--json")
+    assert called.code == 0
+    assert called.document["answer_tokens"] >= 20
+
+
+def test_processes_of_a_launcher_are_refused(
+    words: list[str], tmp_path: Path, lope: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    called = lope(*words, "--tokens", "20")
+    assert called.code == 2
+    assert "one process distils: begin it without a launcher" in called.complaint
+    assert not (tmp_path / "set").exists()
+
+
+def test_prompts_that_are_all_too_long_are_said_to_be(words: list[str], tmp_path: Path, lope: Caller) -> None:
+    (tmp_path / "long.txt").write_text("the cat sat on the mat " * 2000)
+    called = lope(*words, "--prompts", str(tmp_path / "long.txt"), "--tokens", "20")
+    assert called.code == 1
+    assert "every prompt of long.txt has more than" in called.complaint
+    assert "kept" not in called.complaint
 
 
 def test_tokens_are_packed_and_computed_again(words: list[str], tmp_path: Path, lope: Caller) -> None:

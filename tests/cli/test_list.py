@@ -29,6 +29,19 @@ def test_every_part_of_a_room_is_listed_with_its_settings(name: str, room: Room,
         room.make(part["name"] + (f":{made}" if made else ""))
 
 
+def test_a_part_whose_file_says_nothing_is_listed_by_its_class(lope: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lope.drafters import ngram
+
+    monkeypatch.setattr(ngram, "__doc__", None)
+    parts = {part["name"]: part for part in lope("list", "drafters", "--json").document["parts"]}
+    assert ngram.NgramDrafter.__doc__ is not None
+    assert parts["ngram"]["summary"] == ngram.NgramDrafter.__doc__.splitlines()[0]
+
+
+def test_settings_are_shown_as_they_are_written(lope: Caller) -> None:
+    assert "branching=3-2-1" in lope("list", "shapes").out.replace("\n", "")
+
+
 def test_without_a_room_all_are_listed(lope: Caller) -> None:
     document = lope("list", "--json").document
     assert {part["room"] for part in document["parts"]} >= set(ROOMS)

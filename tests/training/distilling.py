@@ -74,7 +74,7 @@ def conversation(number: int, *, length: int = 9, prompt: int = 4, top_k: int = 
         prompt,
         torch.randint(50, (length,), generator=generator),
         torch.randint(50, (answer, top_k), generator=generator),
-        torch.randn(answer, top_k, generator=generator).half(),
+        torch.randn(answer, 50, generator=generator).log_softmax(-1)[:, :top_k].half(),
         torch.randn(length, width, generator=generator).bfloat16() if width else None,
     )
 

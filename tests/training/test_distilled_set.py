@@ -115,7 +115,15 @@ def test_only_one_process_writes(place: DistilledSet) -> None:
     subprocess.run(command, check=True)
 
 
+def test_an_empty_set_takes_other_settings(place: DistilledSet) -> None:
+    place.close()
+    other = replace(MANIFEST, max_new_tokens=8)
+    DistilledSet.begin(place.folder, other).close()
+    assert DistilledSet.open(place.folder).manifest == other
+
+
 def test_other_settings_are_refused_by_name(place: DistilledSet) -> None:
+    place.append([conversation(0)])
     place.close()
     other = replace(MANIFEST, seed=8, temperatures=(0.0,))
     with pytest.raises(UsageError, match=r"was begun with another temperatures \(.*\), seed \(7, now 8\): go on"):
@@ -131,6 +139,7 @@ def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path: Path) ->
 
 
 def test_what_was_measured_or_not_said_refuses_nobody(place: DistilledSet) -> None:
+    place.append([conversation(0)])
     place.close()
     DistilledSet.begin(place.folder, replace(MANIFEST, dtype="float32", prompts_sha256="ab", outside=0.1)).close()
     with pytest.raises(UsageError, match="another top-k"):
@@ -187,6 +196,10 @@ SPOILT: dict[str, Callable[[dict[str, Tensor]], object]] = {
     "laws in one row": lambda held: held.update(top_ids=held["top_ids"].flatten()),
     "no tokens": lambda held: held.pop("tokens"),
     "a token beyond": lambda held: held.update(tokens=torch.full_like(held["tokens"], 50)),
+    "more than all probability": lambda held: held["top_logprobs"].fill_(5.0),
+    "a little more than all": lambda held: held["top_logprobs"].fill_(-1.0),
+    "no probability": lambda held: held["top_logprobs"].fill_(float("-inf")),
+    "probabilities that are no numbers": lambda held: held["top_logprobs"][0].fill_(float("nan")),
     "a law beyond": lambda held: held.update(top_ids=torch.full_like(held["top_ids"], 50)),
 }
 

@@ -47,7 +47,7 @@ def test_the_seed_shuffles_and_numbers_come_round(tmp_path: Path, tiny_model: Ca
     ("name", "content", "words"),
     [
         ("p.txt", b" \n\n", "holds no prompt"),
-        ("p.txt", b"\xff\xfe\n", "cannot be read: 'utf-8' codec"),
+        ("p.txt", b"\xff\xfe\n", "is not valid UTF-8 (byte 0)"),
         ("p.jsonl", b'{"prompt": "a"}\n{"prompt": \n', "line 2 is not JSON"),
         ("p.jsonl", b'{"prompt": "a"}\n{"answer": "b"}\n', "line 2 has no prompt"),
         ("p.jsonl", b'{"prompt": "  "}\n', "line 1 has no prompt"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
@@ -376,6 +376,25 @@ def test_a_launcher_that_begins_one_process_for_several_is_refused(monkeypatch: 
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     with pytest.raises(UsageError, match="has begun one process and not several"):
         team_here()
+
+
+@pytest.mark.parametrize("size", ["abc", "-1", "0", "1.5"])
+def test_a_launcher_that_says_no_number_is_refused(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(UsageError, match="WORLD_SIZE in the environment is how many processes"):
+        team_here()
+
+
+def test_processes_that_cannot_meet_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a launcher sets, but for where the processes meet."""
+    for name, value in {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "ACCELERATE_USE_CPU": "true"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    code = "from lope.cli.entry import main; main()"
+    asked = [sys.executable, "-c", code, "drafter", "train", "--out", "nowhere", "--json"]
+    ended = run(asked, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    assert "the processes cannot be joined" in json.loads(ended.stdout)["error"]
 
 
 def test_without_accelerate_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The tokens of a set in one small file and back, and what the target thinks of them computed again."""
 
+import json
 import lzma
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,6 +77,7 @@ def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
         (b"lope tokens 1\n\x02\0\0\0{}", "its header cannot be read"),
         (b"lope tokens 1\n\xff\xff\xff\xff{}", "its header cannot be read"),
         (b'lope tokens 1\n\x22\0\0\0{"sequences": -1, "tokens": 1e999}', "its header cannot be read"),
+        (b"lope tokens 1\n\xe8\x03\0\0" + b"[" * 1000, "its header cannot be read"),
     ],
 )
 def test_a_file_that_is_no_archive_is_one_line(tmp_path: Path, content: bytes, words: str) -> None:
@@ -99,6 +101,17 @@ def test_lengths_and_tokens_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(UsageError, match=words):
             TokenArchive.read(path)
+
+
+@pytest.mark.parametrize("count", [10**14, 10**18, 10**30])
+def test_an_archive_that_says_it_holds_more_than_can_be_is_one_line(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "tokens.xz"
+    manifest = json.dumps(replace(MANIFEST, layers=()).document())
+    header = f'{{"manifest": {manifest}, "sequences": {count}, "tokens": 9}}'.encode()
+    path.write_bytes(lzma.compress(b"lope tokens 1\n" + len(header).to_bytes(4, "little") + header))
+    with pytest.raises(UsageError, match=r"tokens\.xz: (is not a whole archive|its header cannot be read)") as caught:
+        TokenArchive.read(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_no_file_an_empty_set_and_a_place_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:

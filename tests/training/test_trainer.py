@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tests.training.lessons import VOCABULARY, sequence
 
 from lope.core.errors import RunError, UsageError
 from lope.models.drafter_folder import drafter_decoder
+from lope.training import checkpoint_folder
 from lope.training.batches import Batches
 from lope.training.losses import LOSSES
 from lope.training.losses.law import Loss
@@ -96,8 +98,9 @@ def test_the_best_drafter_is_kept_not_the_last(tmp_path: Path) -> None:
 
 
 def test_minutes_become_steps(tmp_path: Path) -> None:
-    reports = list(_trainer(tmp_path, steps=0, minutes=0.02).run())
-    assert reports[-1].step == reports[-1].planned > 0
+    trainer = _trainer(tmp_path, steps=0, minutes=0.02)
+    reports = list(trainer.run())
+    assert reports[-1].step == trainer.state.planned > 0
 
 
 def test_a_loss_that_is_no_number_ends_it_with_the_checkpoint_whole(tmp_path: Path) -> None:
@@ -113,8 +116,6 @@ def test_a_loss_that_is_no_number_ends_it_with_the_checkpoint_whole(tmp_path: Pa
 
 
 def test_a_full_disk_ends_it_with_the_checkpoint_before_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lope.training import checkpoint_folder
-
     written = checkpoint_folder.save_file
     calls: list[int] = []
 
@@ -137,6 +138,29 @@ def test_the_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     stage = Stage("only", batches, Loss(LOSSES.make("kld")), 1.0)
     with pytest.raises(UsageError, match="is not a checkpoint of this training"):
         Trainer(StandalonePupil(net), [stage], batches, tmp_path, TrainerSettings(), lambda _: None)
+
+
+def test_a_weight_of_another_shape_is_refused(tmp_path: Path) -> None:
+    list(_trainer(tmp_path).run())
+    path = tmp_path / json.loads((tmp_path / "checkpoint.json").read_text())["place"] / "state.safetensors"
+    held = load_file(path)
+    norm = next(name for name in held if name.startswith("weight/") and held[name].dim() == 1)
+    for name in (norm, norm.replace("weight/", "exp_avg/")):
+        save_file({**held, name: held[name][:1].clone()}, path)
+        with pytest.raises(UsageError, match=r"is not a checkpoint of this training: .* is \[1\] there and "):
+            _trainer(tmp_path)
+
+
+def test_a_disk_that_is_full_from_the_beginning_leaves_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint_folder, "save_file", full)
+    with pytest.raises(RunError, match="cannot be written") as caught:
+        list(_trainer(tmp_path).run())
+    assert "whole" not in str(caught.value)
 
 
 def test_a_gradient_that_is_no_number_reaches_neither_weights_nor_checkpoint(
@@ -180,6 +204,10 @@ def test_weights_that_are_spoilt_by_the_last_step_before_a_look_are_in_no_checkp
         '{"place": "../elsewhere", "state": {}}',
         '{"place": "checkpoint-a", "state": {}}',
         '{"place": "checkpoint-a", "state": {"step": "x"}}',
+        '{"place": "checkpoint-b", "state": {"step": 10, "planned": 20, "seconds": 1.0, "tokens": 9, "best": NaN, '
+        '"since_best": 0, "held_out": [0.5], "places": {}}}',
+        '{"place": "checkpoint-b", "state": {"step": 10, "planned": 20, "seconds": 1.0, "tokens": 9, "best": 0.1, '
+        '"since_best": 0, "held_out": ["x"], "places": {}}}',
     ],
 )
 def test_a_pointer_that_is_none_is_one_clear_line(tmp_path: Path, content: str) -> None:

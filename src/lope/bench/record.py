@@ -1,5 +1,6 @@
 """What was measured: one row per prompt and system, and what follows from it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,16 +35,20 @@ class Turn:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "Turn":
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote. Raises ValueError for what it cannot have written."""
+        steps = tuple((_count(count, 1), _seconds(seconds)) for count, seconds in row["steps"])
+        tokens = _counts(row["tokens"])
+        if not steps or sum(count for count, _ in steps) != len(tokens):
+            raise ValueError(f"steps of other tokens than the {len(tokens)} there are")
         return cls(
-            prompt_tokens=int(row["prompt_tokens"]),
-            tokens=tuple(row["tokens"]),
-            steps=tuple((int(count), float(seconds)) for count, seconds in row["steps"]),
-            passes=row["passes"],
-            drafted=row["drafted"],
-            accepted=row["accepted"],
-            offered_at=tuple(row["offered_at"]),
-            accepted_at=tuple(row["accepted_at"]),
+            prompt_tokens=_count(row["prompt_tokens"]),
+            tokens=tokens,
+            steps=steps,
+            passes=_known(row["passes"]),
+            drafted=_known(row["drafted"]),
+            accepted=_known(row["accepted"]),
+            offered_at=_counts(row["offered_at"]),
+            accepted_at=_counts(row["accepted_at"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -139,15 +144,17 @@ class Row:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "Row":
-        """Read what `to_json` wrote; its figures are computed anew."""
+        """Read what `to_json` wrote; figures are computed anew. Raises ValueError for what it cannot have written."""
+        if not row["turns"]:
+            raise ValueError("a row without turns")
         return cls(
             id=str(row["id"]),
             category=str(row["category"]),
             group=str(row["group"]),
             system=str(row["system"]),
             turns=tuple(Turn.from_json(turn) for turn in row["turns"]),
-            peak_memory_bytes=row["peak_memory_bytes"],
-            position=int(row["position"]),
+            peak_memory_bytes=_known(row["peak_memory_bytes"]),
+            position=_count(row["position"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +183,28 @@ class Row:
             "figures": figures,
             "turns": [turn.to_json() for turn in self.turns],
         }
+
+
+def _count(value: object, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{value!r} is no number of at least {least}")
+    return value
+
+
+def _counts(values: object) -> Counts:
+    if not isinstance(values, list):
+        raise ValueError(f"{values!r} is no list of numbers")
+    return tuple(map(_count, values))
+
+
+def _known(value: object) -> int | None:
+    return None if value is None else _count(value)
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        raise ValueError(f"{value!r} are no seconds")
+    return float(value)
 
 
 def _total(counts: Sequence[int | None]) -> int | None:

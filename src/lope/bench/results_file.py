@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lope.bench.record import Row
+from lope.core import json_reader
 from lope.core.errors import UsageError
 from lope.core.whole_file import write_whole
 
@@ -79,7 +80,7 @@ class ResultsFile:
 def read_document(path: Path) -> dict[str, Any]:
     """A results file as plain data. Raises UsageError for anything else, and for another schema."""
     try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        document: Any = json_reader.parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:
@@ -92,12 +93,27 @@ def read_document(path: Path) -> dict[str, Any]:
             "choose another --out, or read it with the version that wrote it"
         )
     try:
-        [Row.from_json(row) for row in document["rows"]]
-        for part in ("settings", "sessions", "reference", "systems"):
-            _ = document[part]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        _check(document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise UsageError(f"{path}: is damaged ({type(error).__name__}: {error})") from None
     return document
+
+
+def _check(document: Mapping[str, Any]) -> None:
+    """Raise some error for what no run has written."""
+    kinds = {"settings": dict, "sessions": list, "reference": str, "systems": list, "items": list, "rows": list}
+    for part, kind in kinds.items():
+        if not isinstance(document[part], kind):
+            raise ValueError(f"{part} are no {kind.__name__}")
+    if not all(isinstance(session["notes"], list) for session in document["sessions"]):
+        raise ValueError("a session without notes")
+    systems = {str(system["name"]) for system in document["systems"]}
+    items = {str(item["id"]) for item in document["items"]}
+    seen: set[tuple[str, str]] = set()
+    for row in map(Row.from_json, document["rows"]):
+        if row.key in seen or row.system not in systems or row.id not in items:
+            raise ValueError(f"a row of {row.id} by {row.system}, which is there already or is not of this run")
+        seen.add(row.key)
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

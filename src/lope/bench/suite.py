@@ -1,18 +1,16 @@
 """A suite: prompts by category, read from JSON lines `{"id", "category", "turns": [text, ...]}`, plain or gzipped."""
 
-import gzip
 import hashlib
 import json
-import zlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lope.bench.groups import group_of
-from lope.core import checks
+from lope.core import checks, json_reader
 from lope.core.errors import UsageError
+from lope.core.text_file import text_lines
 
 MINI = Path(__file__).with_name("suites") / "mini.jsonl"
 _FORM = '(a row is {"id": "...", "category": "...", "turns": ["...", ...]})'
@@ -43,7 +41,7 @@ class Suite:
     def read(cls, path: Path) -> "Suite":
         """Read a suite. Raises UsageError with file and line for the first row that is not one."""
         items: dict[str, Item] = {}
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(text_lines(path), start=1):
             if not line.strip():
                 continue
             item = _item(line, f"{path}, line {number}")
@@ -77,32 +75,25 @@ class Suite:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        packed = path.suffix == ".gz"
-        with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:
-            yield from file
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not valid UTF-8 (byte {error.start})") from None
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{path}: cannot be read: {reason}") from None
-
-
 def _item(line: str, where: str) -> Item:
     try:
-        row: Any = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{where}: is not JSON: {error.msg} {_FORM}") from None
+        row: Any = json_reader.parsed(line)
+    except ValueError as error:
+        raise UsageError(f"{where}: is not JSON: {error} {_FORM}") from None
     if not isinstance(row, dict):
         raise UsageError(f"{where}: is not an object {_FORM}")
     name, category, turns = row.get("id"), row.get("category"), row.get("turns")
-    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+    if isinstance(name, bool) or not isinstance(name, str | int) or name == "" or not _can_be_written(str(name)):
         raise UsageError(f"{where}: has no id {_FORM}")
-    if not isinstance(category, str) or not category:
+    if not isinstance(category, str) or not category or not _can_be_written(category):
         raise UsageError(f"{where}: has no category {_FORM}")
     if not isinstance(turns, list) or not turns:
         raise UsageError(f"{where}: has no turns {_FORM}")
     if not all(isinstance(turn, str) and turn.strip() for turn in turns):
         raise UsageError(f"{where}: every turn is a text that is not empty {_FORM}")
     return Item(str(name), category, tuple(turns))
+
+
+def _can_be_written(text: str) -> bool:
+    """Half a surrogate pair, which JSON can say, is no text."""
+    return text.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in text)

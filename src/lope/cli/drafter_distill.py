@@ -45,9 +45,13 @@ def distill(
     json: opt.AsJson = False,
 ) -> None:
     """Let TARGET answer prompts, many at a time; keep its answers, its probabilities and its hidden states."""
+    from lope.training.team import processes_here
+
     drawn = opt.given(prompts=prompts, temperatures=temperatures, top_p=top_p, max_new_tokens=max_new_tokens, seed=seed)
     document: dict[str, Any] = {"out": str(out)}
     try:
+        if processes_here() > 1:
+            raise UsageError("one process distils: begin it without a launcher")
         kept: dict[str, Any] = {"layers": layers, "top_k": _top_k(top_k)}
         if _only_packs(tokens, minutes, drawn, from_tokens or from_text, to_tokens):
             document |= _pack(out, to_tokens)
@@ -206,6 +210,8 @@ def _replaying(
     about = archive.manifest
     again = kept["layers"] == "auto" and about.layers
     layers = about.layers if again else _layers(kept["layers"], model.backend.num_layers)
+    if max(layers, default=0) > model.backend.num_layers:
+        raise UsageError(f"the archive kept layers {layers}, and {model.name} has {model.backend.num_layers}")
     manifest = replace(
         about,
         target=model.name,
@@ -255,18 +261,16 @@ def _pack(out: Path, to_tokens: Path | None) -> dict[str, Any]:
 
 def _show(document: dict[str, Any]) -> None:
     if "sequences" in document:
+        pace = f", {document['tokens_per_second']:.0f} a second" if document["new_answer_tokens"] else ""
         console.print(
             f"{document['sequences']:,} sequences, {document['tokens']:,} tokens, of them "
             f"{document['answer_tokens']:,} of answers, in {document['shards']} shards: {document['out']}\n"
-            f"this run: {document['new_answer_tokens']:,} answer tokens in {document['seconds']:.0f} s, "
-            f"{document['tokens_per_second']:.0f} a second",
+            f"this run: {document['new_answer_tokens']:,} answer tokens in {document['seconds']:.0f} s{pace}",
             markup=False,
             soft_wrap=True,
         )
         if document["outside"] is not None:
             console.print(f"{document['outside']:.1%} of the probability lies outside the {document['top_k']} kept")
-        if not document["sequences"]:
-            console.print("no conversation was finished in this time")
         if document["too_long"]:
             console.print(f"{document['too_long']} prompts take more than half of the context, and were left out")
     if "archive" in document:

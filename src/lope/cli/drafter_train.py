@@ -140,9 +140,15 @@ def _report(school: "School", last: dict[str, Any] | None, plot: Path | None, *,
         print_json(document)
     else:
         held_out = ", ".join(f"{value:.3f}" for value in document["held_out"])
-        words = f"drafter: {out}\nsteps: {document['steps']}\nheld-out acceptance by position: {held_out}"
+        words = f"drafter: {out}\nsteps: {document['steps']}"
         if last is None:
-            words += "\nnothing was left to do: more --steps, or --minutes, go on from here"
+            words += "\nnothing was left to do: more --steps or --minutes go on from here; "
+            words += "more --patience, where held-out acceptance had stopped rising"
+        elif last["step"] > document["steps"]:
+            words += f", the best by held-out answers; {last['step']} were made"
+            if last["step"] < last["planned"]:
+                words += ", until acceptance had not risen for --patience looks"
+        words += f"\nheld-out acceptance by position: {held_out}"
         console.print(words, markup=False, soft_wrap=True)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from lope.cli import options as opt
 from lope.cli.output import console, print_json
 from lope.core.errors import UsageError
-from lope.core.registry import Room
+from lope.core.registry import Room, written
 
 app = typer.Typer(add_completion=False)
 _YES = {True: "yes", False: "no", None: ""}
@@ -64,7 +64,7 @@ _DECIDING = ("drafters", "shapes", "stops", "verifiers", "policies")
 
 def _describe(room: str, parts: Room, name: str) -> dict[str, Any]:
     part = parts.part(name)
-    module = inspect.getdoc(inspect.getmodule(part)) or ""
+    module = inspect.getdoc(inspect.getmodule(part)) or inspect.getdoc(part) or "(its file does not say)"
     # several parts may share a module: then each class says what it is
     paper = _PAPER.search(module) or _PAPER.search(inspect.getdoc(part) or "")
     settings = [
@@ -92,10 +92,14 @@ def _table(room: str, rows: list[dict[str, Any]]) -> Table:
     for column in ("name", "what it does", "paper", "lossless", "settings"):
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "paper", "lossless"))
     for row in rows:
-        settings = ", ".join(
-            f"{s['name']}: {s['type']}" if s["required"] else f"{s['name']}={s['default']}" for s in row["settings"]
-        )
+        settings = ", ".join(map(_spelled, row["settings"]))
         table.add_row(
             row["name"], row["summary"], (row["paper"] or "").removeprefix("arXiv:"), _YES[row["lossless"]], settings
         )
     return table
+
+
+def _spelled(setting: dict[str, Any]) -> str:
+    """As it is written on the command line."""
+    name = setting["name"]
+    return f"{name}: {setting['type']}" if setting["required"] else f"{name}={written(setting['default'])}"

@@ -63,7 +63,7 @@ class Room:
             key = key.strip()
             if not equals or key not in known:
                 takes = ", ".join(known) or "none"
-                within = r"; a comma within a value is written \," if given and not equals else ""
+                within = "" if equals or not given else _divided(next(reversed(given)), hints)
                 raise SettingError(f"{name} has no setting {item!r} (it takes: {takes}{within})")
             if key in given:
                 raise SettingError(f"{name}: {key} is given twice")
@@ -85,7 +85,7 @@ class Room:
         name = names[0]
         fields = [f for f in dataclasses.fields(part) if f.init]  # type: ignore[arg-type]
         changed = [(f.name, getattr(part, f.name)) for f in fields if getattr(part, f.name) != _default(f)]
-        return name + ("" if not changed else ":" + ",".join(f"{key}={_write(value)}" for key, value in changed))
+        return name + ("" if not changed else ":" + ",".join(f"{key}={written(value)}" for key, value in changed))
 
 
 def _default(field: "dataclasses.Field[Any]") -> object:
@@ -100,7 +100,15 @@ def _type_name(hint: Any) -> str:
     )
 
 
-def _write(value: object) -> str:
+def _divided(key: str, hints: Mapping[str, Any]) -> str:
+    """How a value is written of which the text behind a comma may have been a part."""
+    if typing.get_origin(hints[key]) is tuple:
+        return f"; values of {key} have - between them, as in 3-2-1"
+    return r"; a comma within a value is written \,"
+
+
+def written(value: object) -> str:
+    """A value as `Room.make` reads it."""
     return commas.within("-".join(str(item) for item in value) if isinstance(value, tuple) else str(value))
 
 
@@ -113,6 +121,8 @@ def _parse(where: str, text: str, hint: Any) -> object:
         return _parse(where, text, next(option for option in options if option is not type(None)))
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
+        if "," in text:
+            raise SettingError(f"{where} takes values with - between them, as in 3-2-1, not {text!r}")
         return tuple(_parse(where, item, inner) for item in text.split("-"))
     if hint is bool:
         if text.lower() in ("true", "yes", "on", "1"):

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from lope.core import json_reader
 from lope.core.errors import RunError, UsageError
 from lope.engine.calibration_place import CalibrationPlace
 from lope.engine.calibration_record import CalibrationRecord
@@ -76,7 +77,7 @@ class CalibrationFolder:
 
 def _read(path: Path) -> CalibrationRecord:
     try:
-        document = json.loads(path.read_bytes())
+        document = json_reader.parsed(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: the calibration cannot be read: {error.strerror or error}") from None
     except ValueError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.graphs.errors import GraphError
 from lope.graphs.graph import Graph
 
@@ -44,11 +45,11 @@ def read_graph_json(path: Path, *, require: Sequence[str] = ()) -> Graph:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
-        document = json.loads(text)
+        document = json_reader.parsed(text)
     except OSError as error:
         raise GraphError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, zlib.error, RecursionError) as error:
-        raise GraphError(f"{path}: not a JSON file: {str(error) or 'nested too deep'}") from None
+    except (ValueError, EOFError, zlib.error) as error:
+        raise GraphError(f"{path}: not a JSON file: {error}") from None
     return graph_from_document(document, where=str(path), require=require)
 
 

@@ -1,11 +1,11 @@
 """Reads a Hugging Face `config.json` into a DecoderConfig."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.core.errors import ModelError
 from lope.models.lean.config import DecoderConfig
 from lope.models.rope_scaling import rope_scaling
@@ -38,10 +38,10 @@ SUPPORTED = tuple(_FAMILIES)
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file. Raises ModelError for anything else."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json_reader.parsed(path.read_bytes())
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ModelError(f"{path}: is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path}: holds no JSON object")

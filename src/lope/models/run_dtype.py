@@ -12,6 +12,7 @@ import filelock
 import torch
 from torch import Tensor
 
+from lope.core import json_reader
 from lope.core.errors import SettingError
 from lope.models.cache_folder import CacheFolder
 from lope.models.lean.kernels import kernels_for
@@ -54,7 +55,7 @@ class RunDtype:
 
     def _kept(self) -> dict[str, Any]:
         try:
-            kept = json.loads(self._path.read_bytes())
+            kept = json_reader.parsed(self._path.read_bytes())
         except (OSError, ValueError):  # absent or damaged: it is measured again
             return {}
         return kept if isinstance(kept, dict) and isinstance(kept.get("dtype", {}), dict) else {}

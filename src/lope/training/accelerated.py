@@ -29,7 +29,10 @@ class Accelerated:
 
     def __init__(self) -> None:
         """Meet the others. Raises UsageError where they cannot be joined on this machine's device."""
-        self._accelerator = Accelerator(cpu=not torch.accelerator.is_available())
+        try:
+            self._accelerator = Accelerator(cpu=not torch.accelerator.is_available())
+        except ValueError as error:  # a variable that launchers set is missing
+            raise UsageError(f"the processes cannot be joined: {error}") from None
         self.rank: int = self._accelerator.process_index
         self.size: int = self._accelerator.num_processes
         if self.size == 1:

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lope.core import json_reader
 from lope.core.errors import RunError, UsageError
 
 POINTER = "checkpoint.json"
@@ -44,7 +45,8 @@ class CheckpointFolder:
             _settle(partial)
             partial.replace(self._pointer)
         except (OSError, safetensors.SafetensorError) as error:
-            raise RunError(f"{place}: cannot be written ({error}); the checkpoint before it is whole") from None
+            kept = "; the checkpoint before it is whole" if self.found else ""
+            raise RunError(f"{place}: cannot be written ({error}){kept}") from None
 
     def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any] | None:
         """Restore both and return the state; None where there is none. Raises UsageError if it does not fit."""
@@ -55,9 +57,14 @@ class CheckpointFolder:
         try:
             tensors = load_file(path)
             _restore(module, optimizer, tensors)
-        except (OSError, safetensors.SafetensorError, KeyError, RuntimeError) as error:
+        except (OSError, safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
             raise UsageError(f"{path}: is not a checkpoint of this training: {error}") from None
         return self._row()["state"]  # type: ignore[no-any-return]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is one."""
+        return self._current() is not None
 
     def about(self) -> dict[str, Any] | None:
         """What the checkpoint there is of; None where there is none, or where it does not say."""
@@ -73,10 +80,10 @@ class CheckpointFolder:
     def _row(self) -> dict[str, Any]:
         """The pointer; empty where there is none."""
         try:
-            row = json.loads(self._pointer.read_bytes())
+            row = json_reader.parsed(self._pointer.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise self.refuse(error) from None
         if not isinstance(row, dict) or row.get("place") not in _NAMES or not isinstance(row.get("state"), dict):
             raise self.refuse("it names no place and no state")
@@ -102,9 +109,13 @@ def _tensors(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, T
 def _restore(module: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            parameter.copy_(tensors[f"weight/{name}"])
+            weight = tensors[f"weight/{name}"]
             held = {key.partition("/")[0]: value for key, value in tensors.items() if key.partition("/")[2] == name}
             held.pop("weight")
+            for tensor in (weight, *(value for value in held.values() if value.dim())):
+                if tensor.shape != parameter.shape:
+                    raise ValueError(f"{name} is {list(tensor.shape)} there and {list(parameter.shape)} here")
+            parameter.copy_(weight)
             if held:
                 # a count of steps stays where Adam keeps it, on the CPU
                 optimizer.state[parameter] = {

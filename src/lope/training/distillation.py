@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator
 from pathlib import Path
 
+from lope.core import json_reader
 from lope.core.errors import UsageError
 from lope.core.whole_file import write_whole
 from lope.models.loaded import LoadedModel
@@ -71,7 +72,7 @@ class Distillation:
     def _spent(self) -> float:
         """Seconds of earlier runs. Raises UsageError where the clock is no number."""
         try:
-            spent = json.loads(self._clock.read_bytes())
+            spent = json_reader.parsed(self._clock.read_bytes())
         except FileNotFoundError:
             return 0.0
         except (OSError, ValueError) as error:

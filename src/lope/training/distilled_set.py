@@ -4,7 +4,6 @@ A folder of `manifest.json` and `shard-00000.safetensors`, `shard-00001.safetens
 `training/shard.py` says what is in one.
 """
 
-import json
 from collections.abc import Iterator
 from collections.abc import Sequence as Many
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from lope.core import json_reader
 from lope.core.claimed_folder import ClaimedFolder
 from lope.core.errors import RunError, UsageError
 from lope.core.whole_file import write_whole
@@ -40,25 +40,25 @@ class DistilledSet:
         """An existing set, to read. Raises UsageError for a folder that is none."""
         path = folder / _MANIFEST
         try:
-            row = json.loads(path.read_text(encoding="utf-8"))
+            row = json_reader.parsed(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UsageError(f"{folder}: is not a distilled set: it has no {_MANIFEST}") from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise UsageError(f"{path}: is not the manifest of a distilled set: {error}") from None
         return cls(folder, Manifest.of(row, path))
 
     @classmethod
     def begin(cls, folder: Path, manifest: Manifest) -> "DistilledSet":
-        """A set to write, held until `close`: a new one, or the one there if it was begun with the same settings.
+        """A set to write, held until `close`: a new one, or the one there if it is empty or has the same settings.
 
         Raises UsageError where it was begun with others or another process holds it, RunError where it cannot be made.
         """
         claim = ClaimedFolder(folder, (_MANIFEST,))
         try:
-            if (folder / _MANIFEST).exists():
-                place = cls.open(folder)
+            place = cls.open(folder) if (folder / _MANIFEST).exists() else cls(folder, manifest)
+            if place.shards:
                 _refuse_others(place, manifest)
-            else:
+            elif place.manifest.differing(manifest) or not (folder / _MANIFEST).exists():
                 place = cls(folder, manifest)
                 place._write(_MANIFEST, manifest.text())
             place.mended = tuple(place._mend())

@@ -102,7 +102,8 @@ class Distiller:
             while not enough(progress):
                 self._fill(live)
                 if not live:
-                    raise UsedUpError(f"{self._questions.used_up}; what was finished is kept")
+                    kept = "; what was finished is kept" if self._tokens else ""
+                    raise UsedUpError(f"{self._questions.used_up}{kept}")
                 ended = self._pass(live)
                 live = [speaker for speaker in live if speaker not in ended]
                 live += [speaker for each in ended for speaker in self._end(each)]

@@ -34,7 +34,11 @@ def _whole(value: object) -> bool:
 
 
 def _size(value: object) -> bool:
-    return _whole(value) and _number(value) and value >= 1  # type: ignore[operator]
+    return _whole(value) and value >= 1  # type: ignore[operator]
+
+
+def _count(value: object) -> bool:
+    return _whole(value) and value >= 0  # type: ignore[operator]
 
 
 def _each(fits: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -44,11 +48,12 @@ def _each(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 _FITTING: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("target", "tokenizer", "prompts", "dtype", "prompts_sha256"), _text),
     **dict.fromkeys(("vocab_size", "hidden_size", "max_new_tokens"), _size),
-    **dict.fromkeys(("top_k", "seed", "outside_tokens"), _whole),
+    **dict.fromkeys(("top_k", "outside_tokens"), _count),
+    "seed": _whole,
     "top_p": _number,
     "outside": lambda value: value is None or _number(value),
     "temperatures": _each(_number),
-    "layers": _each(_whole),
+    "layers": _each(_count),
 }
 
 
@@ -113,6 +118,8 @@ class Manifest:
         for name, fits in _FITTING.items():
             if not fits(getattr(found, name)):
                 raise UsageError(f"{where}: is not the manifest of a distilled set: {name} is {row.get(name)!r}")
+        if found.top_k > found.vocab_size:
+            raise UsageError(f"{where}: keeps {found.top_k} of {found.vocab_size} probabilities")
         return found
 
     def check(self, model: LoadedModel, where: object) -> None:

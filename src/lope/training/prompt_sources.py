@@ -1,17 +1,16 @@
 """What a target is asked when it teaches: prompts of a file, or prompts that the target writes itself."""
 
-import contextlib
-import gzip
 import hashlib
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
+from lope.core import json_reader
 from lope.core.errors import ModelError, UsageError
 from lope.core.prompt import Path as Ids
+from lope.core.text_file import text_lines
 from lope.engine.prompting import prompt_ids
 from lope.models.loaded import LoadedModel
 
@@ -117,26 +116,18 @@ class OwnPrompts:
 
 def read_lines(path: Path) -> Iterator[str]:
     """Texts of JSON lines with a `prompt` or `text` each (gzipped or not), or plain lines. Raises UsageError."""
-    try:
-        with contextlib.closing(_opened(path)) as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield _prompt(path, number, line)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _opened(path: Path) -> IO[str]:
-    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    for number, line in enumerate(text_lines(path), start=1):
+        if line.strip():
+            yield _prompt(path, number, line)
 
 
 def _prompt(path: Path, number: int, line: str) -> str:
     if ".jsonl" not in path.suffixes:
         return line.strip()
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}: line {number} is not JSON: {error.msg}") from None
+        row = json_reader.parsed(line)
+    except ValueError as error:
+        raise UsageError(f"{path}: line {number} is not JSON: {error}") from None
     text = (row.get("prompt") or row.get("text")) if isinstance(row, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{path}: line {number} has no prompt")

@@ -87,10 +87,14 @@ class Questions:
             elif number not in done:
                 skipped += 1
             number += 1
-        self.used_up = (
-            f"every prompt of {self._source.name} of at most {self.room} tokens has had its greedy answer: give more "
-            "prompts, or temperatures above 0"
-        )
+        name, room = self._source.name, self.room
+        if self.too_long == self._source.count:
+            self.used_up = f"every prompt of {name} has more than {room} tokens, half of the context: give shorter ones"
+        else:
+            self.used_up = (
+                f"every prompt of {name} of at most {room} tokens has had its greedy answer: give more prompts, or "
+                "temperatures above 0"
+            )
 
     def _question(self, number: int) -> Question | None:
         """None where the prompt is too long, or can only be answered as it was before."""

@@ -31,6 +31,7 @@ from torch import Tensor
 from lope.core.errors import UsageError
 
 _IDS = ("U16", "I32")
+_ROUNDED = 0.01  # how far above 0 rounding lifts the log of a row's sum
 # (dtypes, dimensions) of the tensors that every shard has
 _LAYOUT = {
     "number": (("I64",), 1),
@@ -132,9 +133,11 @@ class Shard:
             yield Text(int(numbers[s]), float(temperatures[s]), prompts[s], tokens[first:last].to(torch.int64))
 
     def sequences(self) -> Iterator[Sequence]:
-        """Everything."""
+        """Everything. Raises UsageError where the log-probabilities are none."""
         names = self.file.keys()
         ids, logprobs = self.get("top_ids"), self.get("top_logprobs")
+        if not _probable(logprobs):
+            raise self._damage("its log-probabilities are those of no law")
         features = self.get("features") if "features" in names else None
         begin = answer = 0
         for text in self.texts():
@@ -152,6 +155,12 @@ class Shard:
 
     def _damage(self, reason: str) -> UsageError:
         return UsageError(f"{self.path}: is not a whole shard ({reason})")
+
+
+def _probable(logprobs: Tensor) -> bool:
+    """Whether rows [a, k] can be the largest log-probabilities of laws, in float16."""
+    sums = torch.logsumexp(logprobs.float(), dim=-1)
+    return bool(logprobs.isfinite().all()) and bool((sums <= _ROUNDED).all())
 
 
 def packed(sequences: Many[Sequence], vocab_size: int) -> bytes:

@@ -290,6 +290,6 @@ def _divided(sequences: list[Sequence]) -> tuple[list[Sequence], list[Sequence]]
     if not learned:
         raise UsageError(
             f"{len(sequences)} sequences are too few to learn from and to hold some out: "
-            "distil more (lope drafter distill)"
+            "distil more (lope drafter distill; or give lope drafter train more --minutes)"
         )
     return learned, held

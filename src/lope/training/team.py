@@ -97,11 +97,18 @@ def team_here() -> Team:
 
     Raises UsageError where accelerate is not there, and where it was asked for several processes and began one.
     """
-    size = os.environ.get("WORLD_SIZE")
-    if size is None and {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys():
+    if "WORLD_SIZE" not in os.environ and {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys():
         raise UsageError(
             "accelerate has begun one process and not several, as it does where it finds no GPUs: "
             "torchrun --nproc_per_node 2 -m lope ... begins two on the CPU"
         )
-    team: Team = ALONE if int(size or 1) == 1 else _TEAMS.part("accelerated")()
+    team: Team = ALONE if processes_here() == 1 else _TEAMS.part("accelerated")()
     return team
+
+
+def processes_here() -> int:
+    """How many processes a launcher has begun. Raises UsageError where the environment says no number."""
+    size = os.environ.get("WORLD_SIZE") or "1"
+    if not size.isdecimal() or int(size) < 1:
+        raise UsageError(f"WORLD_SIZE in the environment is how many processes train together, not {size!r}")
+    return int(size)

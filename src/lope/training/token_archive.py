@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lope.core import json_reader
 from lope.core.errors import UsageError
 from lope.core.whole_file import write_whole
 from lope.models.loaded import LoadedModel
@@ -53,8 +54,8 @@ class TokenArchive:
         try:
             with lzma.open(path) as file:
                 return cls._read(path, file)
-        except (lzma.LZMAError, EOFError, OSError) as error:
-            reason = getattr(error, "strerror", None) or error
+        except (lzma.LZMAError, EOFError, OSError, OverflowError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or str(error) or "it says that it holds more than can be"
             raise UsageError(f"{path}: is not a whole archive of tokens: {reason}") from None
 
     @property
@@ -124,7 +125,7 @@ def _token_type(manifest: Manifest) -> str:
 def _header(path: Path, file: BinaryIO | lzma.LZMAFile) -> dict[str, Any]:
     length = int(_column(file, "<u4", 1)[0])
     try:
-        header = json.loads(file.read(min(length, _LONGEST_HEADER)))
+        header = json_reader.parsed(file.read(min(length, _LONGEST_HEADER)))
         counts = [header[name] for name in ("sequences", "tokens")]
         if all(isinstance(count, int) and count > 0 for count in counts) and "manifest" in header:
             return dict(header)

@@ -81,6 +81,9 @@ class State:
             wanted: Any = {tuple: list, float: (int, float)}.get(type(value), type(value))
             if not isinstance(row.get(name), wanted):
                 raise checkpoints.refuse(f"its state has no {name}")
+        numbers = (row["seconds"], row["best"], *row["held_out"])
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+            raise checkpoints.refuse("its state has figures that are no numbers")
         if row["step"] < 1 or row.keys() != asdict(new).keys():
             raise checkpoints.refuse("its state is that of no training")
         return cls(**{**row, "held_out": tuple(row["held_out"])})
@@ -218,10 +221,8 @@ class Trainer:
         """The value. Raises RunError where it is not finite, before anything of it gets into weights or checkpoint."""
         found = float(value.detach())
         if not math.isfinite(found):
-            raise RunError(
-                f"the {name} became {found} at step {self.state.step}: the last checkpoint is whole; "
-                "try a lower --learning-rate"
-            )
+            kept = "the last checkpoint is whole; " if self._checkpoints.found else ""
+            raise RunError(f"the {name} became {found} at step {self.state.step}: {kept}try a lower --learning-rate")
         return found
 
     @torch.no_grad()

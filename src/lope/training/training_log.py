@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.core.errors import RunError, UsageError
 
 LOG = "log.jsonl"
@@ -66,6 +67,6 @@ def _may_be_ours(lines: list[str]) -> bool:
 def _step(line: str) -> float:
     """A line that was cut off belongs to no step that counts."""
     try:
-        return int(json.loads(line)["step"])
+        return int(json_reader.parsed(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")

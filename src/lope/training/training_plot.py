@@ -1,9 +1,9 @@
 """A training as a picture: its loss, and the acceptance of held-out answers by draft position, over trained tokens."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.core.errors import RunError, UsageError
 
 try:
@@ -51,8 +51,8 @@ def plot_training(log: Path, picture: Path) -> None:
 
 def _rows(log: Path) -> list[dict[str, Any]]:
     try:
-        rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    except (OSError, json.JSONDecodeError) as error:
+        rows = [json_reader.parsed(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
         raise UsageError(f"{log}: is not the log of a training: {error}") from None
     if not rows:
         raise UsageError(f"{log}: holds no step yet")

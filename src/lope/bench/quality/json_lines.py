@@ -1,24 +1,17 @@
 """Rows of a file of JSON lines, plain or gzipped, with the place of each for messages."""
 
-import gzip
-import json
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.core.errors import UsageError
+from lope.core.text_file import text_lines
 
 
 def text_of(path: Path) -> str:
     """The whole of a UTF-8 file, unpacked where it ends in .gz. Raises UsageError."""
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not valid UTF-8 (byte {error.start})") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return "".join(text_lines(path))
 
 
 def rows_of(path: Path, form: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -29,7 +22,7 @@ def rows_of(path: Path, form: str) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         where = f"{path}, line {number}"
         try:
-            row = json.loads(line)
+            row = json_reader.parsed(line)
         except ValueError as error:
             raise UsageError(f"{where}: is not JSON: {error} (a row is {form})") from None
         if not isinstance(row, dict):

@@ -1,6 +1,5 @@
 """Graphs from `torch.export` programs saved as `.pt2`: only the JSON in the archive is read, nothing is unpickled."""
 
-import json
 import math
 import zipfile
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lope.core import json_reader
 from lope.graphs.errors import GraphError
 from lope.graphs.graph import Graph
 from lope.graphs.importers.aten import Call, record, schema_named
@@ -32,7 +32,7 @@ class TorchExportImporter:
                 name = next((item for item in archive.namelist() if item.endswith("models/model.json")), None)
                 if name is None:
                     raise GraphError(f"{path}: no models/model.json inside; write the file with torch.export.save")
-                module = json.loads(archive.read(name))["graph_module"]
+                module = json_reader.parsed(archive.read(name))["graph_module"]
         except (OSError, zipfile.BadZipFile, ValueError, KeyError) as error:
             if isinstance(error, GraphError):
                 raise

@@ -11,6 +11,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from lope.core import json_reader
 from lope.core.checks import above, at_least
 from lope.core.errors import ModelError
 from lope.graphs.learned.network import PriorityNetwork
@@ -139,7 +140,7 @@ class Trainer:
     def _resume(self) -> None:
         """Go on from the checkpoint. Raises ModelError where it belongs to another network."""
         with safe_open(self.folder / "state.safetensors", "pt") as file:
-            about = json.loads(file.metadata()["about"])
+            about = json_reader.parsed(file.metadata()["about"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         weights = {name[8:]: tensor for name, tensor in tensors.items() if name.startswith("network.")}
         shapes = {name: tensor.shape for name, tensor in self.network.state_dict().items()}

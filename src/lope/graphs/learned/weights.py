@@ -12,6 +12,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from lope.core import json_reader
 from lope.core.errors import ModelError, SettingError
 from lope.graphs.learned.network import NetworkShape, PriorityNetwork
 
@@ -47,7 +48,7 @@ def load_network(name: str, problem: str) -> PriorityNetwork:
 def read_card(path: Path) -> dict[str, Any]:
     """The card of a weights file. Raises ModelError where it is absent or no JSON object."""
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = json_reader.parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: weights need a card beside them ({error})") from None
     if not isinstance(card, dict):

@@ -1,9 +1,9 @@
 """A system of the user's own: a JSON file with A, B, Q, R."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from lope.core import json_reader
 from lope.core.errors import UsageError
 from lope.learning.lq.system import LinearSystem
 
@@ -24,7 +24,7 @@ class SystemFile:
         if file.stat().st_size > MOST_BYTES:
             raise UsageError(f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB; build the system in Python")
         try:
-            document = json.loads(file.read_text(encoding="utf-8"))
+            document = json_reader.parsed(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError(f"{self.path} is not JSON: {error}") from None
         keys = set(document) if isinstance(document, dict) else set()

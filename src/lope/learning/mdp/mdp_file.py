@@ -1,11 +1,11 @@
 """A process of the user's own: a JSON file with a transition tensor and costs or rewards."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from lope.core import json_reader
 from lope.core.errors import UsageError
 from lope.learning.mdp.model import MDP
 
@@ -29,7 +29,7 @@ class MdpFile:
                 f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB; build lope.learning's MDP in Python"
             )
         try:
-            document = json.loads(file.read_text(encoding="utf-8"))
+            document = json_reader.parsed(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError(f"{self.path} is not JSON: {error}") from None
         keys = set(document) if isinstance(document, dict) else set()
