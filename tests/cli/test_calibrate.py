@@ -60,6 +60,7 @@ def test_what_is_shipped_for_the_model_is_measured_too(run, home, monkeypatch):
     [file] = home.glob("*.json")
     beside = "truncated:layers=1 | shape rsd_c:branching=2-1 | stop never"
     assert set(json.loads(file.read_text())["drafters"]) == {"ngram | shape chain | stop never", beside}
+    assert f"also measured: drafts of {beside} (" in run("--show", "--drafter", "ngram")[1]
     file.unlink()
     assert run("--drafter", "ngram")[0] == 0
     assert set(json.loads(file.read_text())["drafters"]) == {"ngram | shape chain | stop never"}

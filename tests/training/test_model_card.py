@@ -60,7 +60,7 @@ def test_recipe_data_figures_and_limits() -> None:
         "* licence: yours to choose, within the terms of the target and of the texts that it learned from",
         "* loss of the last stage: tvd++",
         "* training time: 90.0 minutes",
-        "* answer tokens in the sets: 1234567",
+        "* answer tokens in the sets, held-out ones left out: 1234567",
         "* prompts: written by the target",
         "* temperatures: 0, 0.7",
         "* acceptance by position, held-out answers: 0.61, 0.55",

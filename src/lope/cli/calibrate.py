@@ -73,6 +73,9 @@ def calibrate(
         return
     if show:
         _print(record, calibration.drafter)
+        for other in sorted(record.drafters.keys() - {calibration.drafter}):
+            words = f"also measured: drafts of {other} (--drafter, --shape and --draft-stop show one)"
+            console.print(words, markup=False, soft_wrap=True)
     console.print(f"saved in {path}", soft_wrap=True)
 
 

@@ -122,7 +122,7 @@ def _print(document: dict[str, Any], written: bool) -> None:
         words = "no operating point is chosen: the costs of this machine are not known (lope calibrate measures longer)"
         console.print(words, soft_wrap=True)
     else:
-        words = f"fastest by calibration: {best['shape']}, {best['depth']} deep, {best['nodes']} nodes"
+        words = f"fastest by calibration: {best['shape']} cut to {best['depth']} deep, {best['nodes']} a draft"
         plain = "" if best["expected_speedup"] > 1.0 else ": no gain on this machine"
         console.print(
             f"{words}: {best['expected_speedup']:.2f} times as fast as plain decoding{plain}",

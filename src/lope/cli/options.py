@@ -25,7 +25,10 @@ ShapeOption = Annotated[
 VerifierOption = Annotated[str, typer.Option("--verifier", help="auto, or a name (lope list verifiers)")]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", help="how much to draft: calibrated (the default after lope calibrate), fixed:depth=2"),
+    typer.Option(
+        "--policy",
+        help="how much to draft: fixed:depth=2, calibrated (after lope calibrate, unless a shipped one pays)",
+    ),
 ]
 DraftStop = Annotated[str, typer.Option("--draft-stop", help="when to end a draft early: never, max_confidence, svip")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16")]

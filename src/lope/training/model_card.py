@@ -118,7 +118,7 @@ class ModelCard:
         seconds = figures.get("seconds")
         known["steps"] = figures.get("steps")
         known["training time"] = None if seconds is None else f"{seconds / 60:.1f} minutes"
-        known["answer tokens in the sets"] = figures.get("answer_tokens")
+        known["answer tokens in the sets, held-out ones left out"] = figures.get("answer_tokens")
         if any(value is not None for value in known.values()):
             yield "## Recipe\n"
             yield from _listed(known)
