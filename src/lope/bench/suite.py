@@ -96,4 +96,4 @@ def _item(line: str, where: str) -> Item:
 
 def _can_be_written(text: str) -> bool:
     """Half a surrogate pair, which JSON can say, is no text."""
-    return text.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
