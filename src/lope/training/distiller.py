@@ -88,6 +88,7 @@ class Distiller:
         self._questions = Questions(model, source, place)
         self._writer = ShardWriter(place, shard_tokens)
         self._samplers: dict[Law, Sampler] = {}
+        self._before = bool(place.shards)
         self._sequences = self._tokens = 0  # kept in this run; tokens are those of answers
 
     def run(self, enough: Callable[[Progress], bool]) -> Generator[Progress, None, None]:
@@ -102,7 +103,7 @@ class Distiller:
             while not enough(progress):
                 self._fill(live)
                 if not live:
-                    kept = "; what was finished is kept" if self._tokens else ""
+                    kept = "; what was finished is kept" if self._before or self._tokens else ""
                     raise UsedUpError(f"{self._questions.used_up}{kept}")
                 ended = self._pass(live)
                 live = [speaker for speaker in live if speaker not in ended]
