@@ -94,7 +94,7 @@ def read_document(path: Path) -> dict[str, Any]:
         )
     try:
         _check(document)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path}: is damaged ({type(error).__name__}: {error})") from None
     return document
 

@@ -3,17 +3,19 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lope.bench.groups import group_of
-from lope.core import checks, json_reader
+from lope.bench.json_lines import rows_of
+from lope.core import checks
 from lope.core.errors import UsageError
-from lope.core.text_file import text_lines
+from lope.core.text_file import is_text
 
 MINI = Path(__file__).with_name("suites") / "mini.jsonl"
-_FORM = '(a row is {"id": "...", "category": "...", "turns": ["...", ...]})'
+_FORM = '{"id": "...", "category": "...", "turns": ["...", ...]}'
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,11 @@ class Suite:
     def read(cls, path: Path) -> "Suite":
         """Read a suite. Raises UsageError with file and line for the first row that is not one."""
         items: dict[str, Item] = {}
-        for number, line in enumerate(text_lines(path), start=1):
-            if not line.strip():
-                continue
-            item = _item(line, f"{path}, line {number}")
+        for where, row in rows_of(path, _FORM):
+            item = _item(row, where)
             if item.id in items:
-                raise UsageError(f"{path}, line {number}: the id {item.id!r} is there already")
+                raise UsageError(f"{where}: the id {item.id!r} is there already")
             items[item.id] = item
-        if not items:
-            raise UsageError(f"{path}: the suite is empty {_FORM}")
         return cls(path.name, tuple(items.values()))
 
     @classmethod
@@ -75,25 +73,14 @@ class Suite:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _item(line: str, where: str) -> Item:
-    try:
-        row: Any = json_reader.parsed(line)
-    except ValueError as error:
-        raise UsageError(f"{where}: is not JSON: {error} {_FORM}") from None
-    if not isinstance(row, dict):
-        raise UsageError(f"{where}: is not an object {_FORM}")
+def _item(row: Mapping[str, Any], where: str) -> Item:
     name, category, turns = row.get("id"), row.get("category"), row.get("turns")
-    if isinstance(name, bool) or not isinstance(name, str | int) or name == "" or not _can_be_written(str(name)):
-        raise UsageError(f"{where}: has no id {_FORM}")
-    if not isinstance(category, str) or not category or not _can_be_written(category):
-        raise UsageError(f"{where}: has no category {_FORM}")
+    if isinstance(name, bool) or not isinstance(name, str | int) or name == "" or not is_text(str(name)):
+        raise UsageError(f"{where}: has no id (a row is {_FORM})")
+    if not isinstance(category, str) or not category or not is_text(category):
+        raise UsageError(f"{where}: has no category (a row is {_FORM})")
     if not isinstance(turns, list) or not turns:
-        raise UsageError(f"{where}: has no turns {_FORM}")
+        raise UsageError(f"{where}: has no turns (a row is {_FORM})")
     if not all(isinstance(turn, str) and turn.strip() for turn in turns):
-        raise UsageError(f"{where}: every turn is a text that is not empty {_FORM}")
+        raise UsageError(f"{where}: every turn is a text that is not empty (a row is {_FORM})")
     return Item(str(name), category, tuple(turns))
-
-
-def _can_be_written(text: str) -> bool:
-    """Half a surrogate pair, which JSON can say, is no text."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -45,18 +45,15 @@ def distill(
     json: opt.AsJson = False,
 ) -> None:
     """Let TARGET answer prompts, many at a time; keep its answers, its probabilities and its hidden states."""
-    from lope.training.team import processes_here
-
     drawn = opt.given(prompts=prompts, temperatures=temperatures, top_p=top_p, max_new_tokens=max_new_tokens, seed=seed)
     document: dict[str, Any] = {"out": str(out)}
     try:
-        if processes_here() > 1:
-            raise UsageError("one process distils: begin it without a launcher")
         kept: dict[str, Any] = {"layers": layers, "top_k": _top_k(top_k)}
         if _only_packs(tokens, minutes, drawn, from_tokens or from_text, to_tokens):
             document |= _pack(out, to_tokens)
         else:
             settings = _drawing(**drawn) | {"width": width}
+            _refuse_launchers()
             model = _model(target, dtype, device, threads, silent=json)
             checks.between("--top-k", kept["top_k"], 0, model.backend.vocab_size)
             archive = _archive(model, from_tokens, from_text, length)
@@ -93,6 +90,13 @@ def _only_packs(
             raise UsageError("say how much to distil: --tokens N, or --minutes M, or both (whichever comes first)")
         return True
     return False
+
+
+def _refuse_launchers() -> None:
+    from lope.training.team import processes_here
+
+    if processes_here() > 1:
+        raise UsageError("one process distils: begin it without a launcher")
 
 
 def _top_k(text: str) -> int:

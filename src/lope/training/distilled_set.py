@@ -55,12 +55,13 @@ class DistilledSet:
         """
         claim = ClaimedFolder(folder, (_MANIFEST,))
         try:
-            place = cls.open(folder) if (folder / _MANIFEST).exists() else cls(folder, manifest)
-            if place.shards:
-                _refuse_others(place, manifest)
-            elif place.manifest.differing(manifest) or not (folder / _MANIFEST).exists():
-                place = cls(folder, manifest)
-                place._write(_MANIFEST, manifest.text())
+            begun = cls.open(folder) if (folder / _MANIFEST).exists() else None
+            if begun is not None and begun.shards:
+                _refuse_others(begun, manifest)
+            if begun is None or begun.manifest.differing(manifest):
+                begun = cls(folder, manifest)
+                begun._write(_MANIFEST, manifest.text())
+            place = begun
             place.mended = tuple(place._mend())
         except BaseException:
             claim.release()

@@ -10,7 +10,7 @@ from typing import Protocol
 from lope.core import json_reader
 from lope.core.errors import ModelError, UsageError
 from lope.core.prompt import Path as Ids
-from lope.core.text_file import text_lines
+from lope.core.text_file import is_text, text_lines
 from lope.engine.prompting import prompt_ids
 from lope.models.loaded import LoadedModel
 
@@ -131,8 +131,6 @@ def _prompt(path: Path, number: int, line: str) -> str:
     text = (row.get("prompt") or row.get("text")) if isinstance(row, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{path}: line {number} has no prompt")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{path}: line {number} holds half a surrogate pair, which no tokenizer can read") from None
+    if not is_text(text):
+        raise UsageError(f"{path}: line {number} holds half a surrogate pair, which no tokenizer can read")
     return text.strip()

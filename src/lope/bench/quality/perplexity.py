@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lope.bench.quality.json_lines import is_json_lines, rows_of, text_of
+from lope.bench.json_lines import is_json_lines, rows_of, text_of
 from lope.core import checks
 from lope.core.draft import chain
 from lope.core.errors import SettingError, UsageError

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from lope.bench.json_lines import rows_of
 from lope.bench.quality.answers import Question, check_match
-from lope.bench.quality.json_lines import rows_of
 from lope.core.errors import UsageError
 
 _FORM = '{"prompt": "...", "answer": "..." or ["...", ...], "match": "exact", "contains" or "number"}'

@@ -17,7 +17,7 @@ def text_of(path: Path) -> str:
 def rows_of(path: Path, form: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """(`file, line n`, object) of each line that is not empty. form: what a row looks like. Raises UsageError."""
     found = False
-    for number, line in enumerate(text_of(path).split("\n"), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
